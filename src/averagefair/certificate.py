@@ -1,0 +1,140 @@
+"""The certificate: what was asked, what was reached, and what of it is proved.
+
+Nothing is taken on the solver's word. Error and rates are measured anew from the data and the
+final classifiers; the lower bound is computed anew by one best response at the multipliers the
+solver proposes: for every lambda >= 0, min over (h, gamma) of L(h, gamma, lambda) <= OPT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from averagefair.auditor import lagrangian, violations, worst_case
+from averagefair.learner import Learner
+from averagefair.measure import Measurement
+from averagefair.mixture import Mixture
+from averagefair.solvers.iterate import Solution, StopReason
+
+# Two ways of adding up the same numbers may differ by this much.
+_ROUNDING = 1e-9
+
+
+class Status(Enum):
+    """What the numbers of a certificate are worth."""
+
+    CERTIFIED = "certified: the oracle is exact, so the bounds hold"
+    HEURISTIC = (
+        "heuristic: the fairness and error reached are measured, but the oracle is not exact, so "
+        "nothing is proved about how much better one could do"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """What was asked, what was reached, what is proved.
+
+    Attributes
+    ----------
+    alpha : float
+        The slack asked for: the largest |R_i - common rate|.
+    deviation : float
+        The largest |R_i - common rate| reached, over constrained individuals.
+    spread : float
+        Largest minus smallest individual rate.
+    error : float
+        Overall error on the training sample.
+    common_rate : float
+        gamma.
+    lower, upper : float
+        Lagrangian bounds. ``upper`` = error + B max(0, worst violation). ``lower`` <= OPT, the
+        least error of any mixture over the class with deviation at most alpha; NaN with a
+        heuristic oracle, which proves no such bound.
+    gap : float
+        upper - lower where that is known (then error <= OPT + gap). With a heuristic oracle, only
+        what the Auditor could still gain over the average play.
+    status : Status
+    stop_reason : StopReason
+    rounds, oracle_calls : int
+        Rounds played; cost-sensitive problems solved, one for each task and round.
+    seconds : float
+        Time in the solver.
+    """
+
+    alpha: float
+    deviation: float
+    spread: float
+    error: float
+    common_rate: float
+    lower: float
+    upper: float
+    gap: float
+    status: Status
+    stop_reason: StopReason
+    rounds: int
+    oracle_calls: int
+    seconds: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the deviation reached is within the alpha asked for."""
+        return self.deviation <= self.alpha + _ROUNDING
+
+    def __str__(self) -> str:
+        proof = f"lower bound {self.lower:.4f}, " if self.status is Status.CERTIFIED else ""
+        return (
+            f"requested alpha {self.alpha:g}, reached {self.deviation:.4f} "
+            f"({'met' if self.met else 'NOT met'}); spread {self.spread:.4f}\n"
+            f"error {self.error:.4f}, common rate {self.common_rate:.4f}; {proof}"
+            f"gap {self.gap:.4f}\n"
+            f"{self.rounds} rounds, {self.oracle_calls} oracle calls, {self.seconds:.2f} s; "
+            f"stopped: {self.stop_reason.value}\n{self.status.value}"
+        )
+
+    __repr__ = __str__
+
+
+def certify(
+    learner: Learner, mixture: Mixture, solution: Solution
+) -> tuple[Certificate, Measurement]:
+    """Measure a solution from scratch and say what is proved about it.
+
+    Parameters
+    ----------
+    learner : Learner
+        The sample, the rate and the oracle.
+    mixture : Mixture
+        The classifiers of the sample's tasks.
+    solution : Solution
+        What the solver claims: used for its common rate and the multipliers it proposes.
+    """
+    calls = learner.calls
+    reached = learner.meter(mixture.decision_probability)
+    rates = reached.rates[learner.constrained]
+    violation = violations(rates, solution.common_rate, solution.slack)
+    upper = worst_case(reached.error, violation, solution.dual_bound)
+    proved = learner.oracle.exact
+    if proved:
+        lower = max(learner.dual_value(point, solution.slack) for point in solution.dual_points)
+    else:
+        lower = float("nan")
+    settled = lagrangian(reached.error, violation, solution.dual_points[0])
+    deviation = float(np.abs(rates - solution.common_rate).max(initial=0.0))
+    certificate = Certificate(
+        alpha=solution.slack,
+        deviation=deviation,
+        spread=float(np.ptp(rates)) if rates.size else 0.0,
+        error=reached.error,
+        common_rate=solution.common_rate,
+        lower=lower,
+        upper=upper,
+        gap=max(0.0, upper - (lower if proved else settled)),
+        status=Status.CERTIFIED if proved else Status.HEURISTIC,
+        stop_reason=solution.stop_reason,
+        rounds=len(solution.history),
+        oracle_calls=calls,
+        seconds=solution.seconds,
+    )
+    return certificate, reached

@@ -1,0 +1,317 @@
+"""UCI's Communities and Crime, and the paper's learning problem made of it."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import os
+import warnings
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from averagefair.datasets.split import BoolArray, FloatArray, LabelArray, Split
+from averagefair.errors import DatasetError, InputError
+
+# UCI's attributes after the five non-predictive ones (state, county, community, name, fold).
+_COLUMNS = """
+population householdsize racepctblack racePctWhite racePctAsian racePctHisp agePct12t21
+agePct12t29 agePct16t24 agePct65up numbUrban pctUrban medIncome pctWWage pctWFarmSelf
+pctWInvInc pctWSocSec pctWPubAsst pctWRetire medFamInc perCapInc whitePerCap blackPerCap
+indianPerCap AsianPerCap OtherPerCap HispPerCap NumUnderPov PctPopUnderPov PctLess9thGrade
+PctNotHSGrad PctBSorMore PctUnemployed PctEmploy PctEmplManu PctEmplProfServ PctOccupManu
+PctOccupMgmtProf MalePctDivorce MalePctNevMarr FemalePctDiv TotalPctDiv PersPerFam
+PctFam2Par PctKids2Par PctYoungKids2Par PctTeen2Par PctWorkMomYoungKids PctWorkMom NumIlleg
+PctIlleg NumImmig PctImmigRecent PctImmigRec5 PctImmigRec8 PctImmigRec10 PctRecentImmig
+PctRecImmig5 PctRecImmig8 PctRecImmig10 PctSpeakEnglOnly PctNotSpeakEnglWell PctLargHouseFam
+PctLargHouseOccup PersPerOccupHous PersPerOwnOccHous PersPerRentOccHous PctPersOwnOccup
+PctPersDenseHous PctHousLess3BR MedNumBR HousVacant PctHousOccup PctHousOwnOcc
+PctVacantBoarded PctVacMore6Mos MedYrHousBuilt PctHousNoPhone PctWOFullPlumb OwnOccLowQuart
+OwnOccMedVal OwnOccHiQuart RentLowQ RentMedian RentHighQ MedRent MedRentPctHousInc
+MedOwnCostPctInc MedOwnCostPctIncNoMtg NumInShelters NumStreet PctForeignBorn
+PctBornSameState PctSameHouse85 PctSameCity85 PctSameState85 LemasSwornFT LemasSwFTPerPop
+LemasSwFTFieldOps LemasSwFTFieldPerPop LemasTotalReq LemasTotReqPerPop PolicReqPerOffic
+PolicPerPop RacialMatchCommPol PctPolicWhite PctPolicBlack PctPolicHisp PctPolicAsian
+PctPolicMinor OfficAssgnDrugUnits NumKindsDrugsSeiz PolicAveOTWorked LandArea PopDens
+PctUsePubTrans PolicCars PolicOperBudg LemasPctPolicOnPatr LemasGangUnitDeploy
+LemasPctOfficDrugUn PolicBudgPerPop ViolentCrimesPerPop
+"""
+COMMUNITIES_COLUMNS = tuple(_COLUMNS.split())
+COMMUNITIES_SHAPE = (1994, len(COMMUNITIES_COLUMNS))
+# sha256 of the parsed table: float64, little-endian, row by row, every missing value np.nan.
+COMMUNITIES_SHA256 = "144fe819f104241a93c608997d169888752256614c67de36547b35715af7ed29"
+_FILES = ("communities.csv", "communities.data")
+_URLS = (
+    "https://archive.ics.uci.edu/static/public/183/communities+and+crime.zip",
+    "https://archive.ics.uci.edu/ml/machine-learning-databases/communities/communities.data",
+)
+_REMEDY = (
+    "Get communities.data (1,994 rows, 128 columns) from "
+    "https://archive.ics.uci.edu/dataset/183/communities+and+crime and pass its path to "
+    "load_communities, or set the environment variable AVERAGEFAIR_DATA to the file or its folder."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Communities:
+    """UCI's Communities and Crime (M. Redmond, CC BY 4.0), without the non-predictive columns.
+
+    Attributes
+    ----------
+    values : float64 array, shape (1994, 123)
+        One row per community, NaN where missing; every attribute is scaled to [0, 1].
+    is_original : bool
+        Whether the values are UCI's, by the digest of the parsed table.
+    column_names : tuple of str
+        The 123 attributes.
+    """
+
+    values: FloatArray
+    is_original: bool
+    column_names: tuple[str, ...] = field(default=COMMUNITIES_COLUMNS, repr=False)
+
+
+def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
+    """Read Communities and Crime from a file of yours, else from UCI.
+
+    Parameters
+    ----------
+    path : path, optional
+        UCI's `communities.data` (128 columns, `?` for missing), UCI's zip archive of it, or a copy
+        with or without a header, with or without the five non-predictive columns, blank or `?` for
+        missing. Or a folder that holds `communities.csv` or `communities.data`. Default: the
+        environment variable ``AVERAGEFAIR_DATA`` (file or folder); where that leads to no file, a
+        download from UCI, kept in the user's cache folder (needs ``averagefair[datasets]``).
+
+    Raises
+    ------
+    DatasetError
+        No file was found, or it is not this table: wrong shape, other column names, a cell that
+        is not a number. The message says which, and where to get the right file.
+
+    Notes
+    -----
+    What is pinned is the sha256 of the *parsed table*, not of a file: it holds for the raw, the
+    zipped and the headed copies alike. A download must match it, or is thrown away. A file of
+    yours with other values is read, with a warning, and has ``is_original`` False.
+
+    Examples
+    --------
+    >>> load_communities("no-such-file.csv")
+    Traceback (most recent call last):
+    averagefair.errors.DatasetError: There is no file no-such-file.csv, ... Get communities.data ...
+    """
+    given = os.environ.get("AVERAGEFAIR_DATA") if path is None else path
+    tried = f"There is no file {given}, nor a folder of that name with {' or '.join(_FILES)}."
+    try:
+        if file := _find(given):
+            values = _read(file)
+        elif path is not None:
+            raise DatasetError(tried)
+        else:
+            tried = f"AVERAGEFAIR_DATA: {tried}" if given else "AVERAGEFAIR_DATA is not set."
+            values = _download(tried)
+    except DatasetError as error:
+        raise DatasetError(f"{error} {_REMEDY}") from error
+    is_original = _digest(values) == COMMUNITIES_SHA256
+    if not is_original:
+        warnings.warn(
+            f"{file} has the shape of Communities and Crime but other values than UCI's, so "
+            f"published results will not be reproduced. {_REMEDY}",
+            stacklevel=2,
+        )
+    return Communities(values, is_original)
+
+
+def _find(given: str | os.PathLike[str] | None) -> Path | None:
+    if not given:
+        return None
+    place = Path(given).expanduser()
+    candidates = [place / name for name in _FILES] if place.is_dir() else [place]
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _download(tried: str) -> FloatArray:
+    """Fetch the table from UCI; what was tried before opens the message of a failure."""
+    try:
+        import pooch
+    except ImportError as error:
+        remedy = "install it with: pip install 'averagefair[datasets]'"
+        raise DatasetError(f"{tried} A download needs pooch; {remedy}.") from error
+    for url in _URLS:
+        name, cache = url.rpartition("/")[2], pooch.os_cache("averagefair")
+        try:
+            file = Path(pooch.retrieve(url, known_hash=None, fname=name, path=cache))
+        except (OSError, ValueError) as error:
+            tried += f" Download of {url} failed: {error}."
+            continue
+        try:
+            values = _read(file)
+            if _digest(values) == COMMUNITIES_SHA256:
+                return values
+            tried += f" Download of {url}: its values do not match the pinned digest."
+        except DatasetError as error:
+            tried += f" Download of {url}: {error}"
+        file.unlink(missing_ok=True)  # else the cache would hand out the bad file for ever
+    raise DatasetError(tried)
+
+
+def _digest(values: FloatArray) -> str:
+    table = np.where(np.isnan(values), np.nan, values).astype("<f8")
+    return hashlib.sha256(table.tobytes()).hexdigest()
+
+
+def _read(file: Path) -> FloatArray:
+    """Parse any layout that `load_communities` takes, or say what is wrong with the file."""
+    wrong, (n, k) = f"{file} is not Communities and Crime:", COMMUNITIES_SHAPE
+    lines = _read_lines(file)
+    for number, line in enumerate(lines, 1):
+        if len(line) not in (k, k + 5) or len(line) != len(lines[0]):
+            raise DatasetError(
+                f"{wrong} line {number} has {len(line)} columns (line 1 has {len(lines[0])}); all "
+                f"must have {k + 5}, or {k} without the five non-predictive ones."
+            )
+    rows = [line[-k:] for line in lines]
+    if rows and any(letter.isalpha() for letter in rows[0][-1]):
+        for found, name in zip(rows.pop(0), COMMUNITIES_COLUMNS, strict=True):
+            if found.strip().lower() != name.lower():
+                raise DatasetError(f"{wrong} its header has {found!r} in the place of {name!r}.")
+    if len(rows) != n:
+        raise DatasetError(f"{wrong} it has {len(rows)} rows; it must have {n}.")
+    values = np.empty((n, k))
+    for i, j in np.ndindex(n, k):
+        try:
+            values[i, j] = _number(rows[i][j])
+        except ValueError:
+            raise DatasetError(
+                f"{wrong} row {i + 1}, column {COMMUNITIES_COLUMNS[j]!r} holds {rows[i][j]!r}; "
+                "it must be a number, or blank or ? where missing."
+            ) from None
+    return values
+
+
+def _read_lines(file: Path) -> list[list[str]]:
+    try:
+        content = file.read_bytes()
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                content = archive.read("communities.data")
+        lines = content.decode("utf-8-sig").splitlines()
+        # Copies exist whose lines end in \r\r\n: every other line is then blank.
+        return [cells for cells in csv.reader(lines) if cells]
+    except (OSError, UnicodeDecodeError, KeyError, zipfile.BadZipFile, csv.Error) as error:
+        raise DatasetError(f"{file} could not be read: {error}.") from error
+
+
+def _number(cell: str) -> float:
+    text = cell.strip()
+    value = math.nan if text in ("", "?") else float(text)
+    if math.isinf(value):
+        raise ValueError
+    return value
+
+
+# The paper's rows and columns, counted from 0.
+_TRAIN_ROWS, _HOLDOUT_ROWS = range(200), range(200, 400)
+_TASKS, _FEATURES, _NEW_TASKS = slice(0, 50), slice(50, 70), slice(70, 95)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CommunitiesSplit(Split):
+    """What `communities_split` made: a `Split`, and the names of its columns.
+
+    Attributes
+    ----------
+    feature_names, task_names, new_task_names : tuple of str
+        The attributes behind the columns of X, of Y and of Y_new_tasks.
+    """
+
+    feature_names: tuple[str, ...]
+    task_names: tuple[str, ...]
+    new_task_names: tuple[str, ...]
+
+
+def communities_split(
+    data: Communities | None = None,
+    *,
+    train_rows: ArrayLike = _TRAIN_ROWS,
+    holdout_rows: ArrayLike = _HOLDOUT_ROWS,
+) -> CommunitiesSplit:
+    """Make the paper's learning problem out of Communities and Crime.
+
+    Missing values become 0, and all columns but the last (violent crimes) are centred over all
+    1,994 rows. Columns 50 to 69 are the features, 0 to 49 the tasks, 70 to 94 the new tasks. A
+    task's label is 1 where its value is above the column's mean over the rows in use: training
+    and held-out rows each have their own means.
+
+    Parameters
+    ----------
+    data : Communities, optional
+        Default: ``load_communities()``.
+    train_rows, holdout_rows : sequence of int
+        People to learn from and people to hold out, counted from 0. Default: the paper's 0 to 199
+        and 200 to 399.
+
+    Notes
+    -----
+    A value within 1e-9 of the mean is on it and has label 0 (the data are whole hundredths, so
+    nothing else is that near): rounding never decides a label. The paper's runs leave a column
+    with at most two values as it is; the rule above does the same, the larger value being 1, and
+    gives a column with a single value label 0 throughout. The default rows have no such column.
+
+    Examples
+    --------
+    With random numbers in place of the data:
+
+    >>> table = np.random.default_rng(0).random((1994, 123))
+    >>> split = communities_split(Communities(table, is_original=False))
+    >>> split
+    CommunitiesSplit(200 people x 50 tasks, 20 features; held out: 200 people, 25 tasks)
+    >>> split.feature_names[:2]
+    ('PctIlleg', 'NumImmig')
+    """
+    data = load_communities() if data is None else data
+    train = _rows("train_rows", train_rows, len(data.values))
+    holdout = _rows("holdout_rows", holdout_rows, len(data.values))
+    shared = np.intersect1d(train, holdout)
+    if shared.size:
+        raise InputError(
+            f"`train_rows` and `holdout_rows` must not overlap; both have row {shared[0]}. "
+            "Leave it out of one of them."
+        )
+    table = np.nan_to_num(data.values, nan=0.0)
+    table[:, :-1] -= table[:, :-1].mean(axis=0)
+    return CommunitiesSplit(
+        X=table[train, _FEATURES],
+        Y=_above_mean(table[train, _TASKS]),
+        X_new=table[holdout, _FEATURES],
+        Y_new_people=_above_mean(table[holdout, _TASKS]),
+        Y_new_tasks=_above_mean(table[train, _NEW_TASKS]),
+        Y_new_both=_above_mean(table[holdout, _NEW_TASKS]),
+        feature_names=data.column_names[_FEATURES],
+        task_names=data.column_names[_TASKS],
+        new_task_names=data.column_names[_NEW_TASKS],
+    )
+
+
+def _above_mean(values: FloatArray) -> LabelArray:
+    above: BoolArray = values > values.mean(axis=0) + 1e-9
+    return above.astype(np.int8)
+
+
+def _rows(name: str, given: ArrayLike, n: int) -> NDArray[np.intp]:
+    rows = np.asarray(given)
+    rule = f"`{name}` must be a list of different row numbers from 0 to {n - 1}, at least one"
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise InputError(f"{rule}; got {given!r}.")
+    outside = rows[(rows < 0) | (rows >= n)]
+    if outside.size:
+        raise InputError(f"{rule}; got {outside[0]}.")
+    values, counts = np.unique(rows, return_counts=True)
+    if values.size < rows.size:
+        raise InputError(f"{rule}; got {values[counts.argmax()]} more than once.")
+    return rows.astype(np.intp)

@@ -1,0 +1,22 @@
+"""The exceptions and warnings of averagefair.
+
+Every message says what was given, the rule it breaks and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Something handed to averagefair breaks a rule; nothing was changed."""
+
+
+class DatasetError(InputError):
+    """A data set could not be found or read; the message says how to get it."""
+
+
+class DegenerateTaskWarning(UserWarning):
+    """Some tasks show a single label, so there is nothing in them to learn."""
+
+
+class UndefinedRateWarning(UserWarning):
+    """Some individuals have no cell that counts towards the rate, so carry no constraint."""

@@ -1,0 +1,282 @@
+"""AverageFairClassifier: the scikit-learn face. Wiring only."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from averagefair.certificate import Certificate, certify
+from averagefair.errors import InputError
+from averagefair.learner import Learner
+from averagefair.mapping import Mapping
+from averagefair.measure import Meter
+from averagefair.mixture import Mixture
+from averagefair.oracles import RegressionOracle, WeightedOracle
+from averagefair.protocols import Oracle, Rate
+from averagefair.rates import RATES
+from averagefair.sample import FloatArray, Sample
+from averagefair.solvers import ExponentiatedGradient
+from averagefair.solvers.iterate import Callback, Solution
+
+DEFAULT_ALPHA = 0.05
+
+
+class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifiers for many tasks that err about equally often on everybody.
+
+    Learns one (randomised) classifier for each task so that every individual's error rate,
+    averaged over the tasks, lies within ``alpha`` of a common rate, at as little error as the
+    oracle and the solver find.
+
+    Parameters
+    ----------
+    alpha : float in (0, 0.5], optional
+        The slack: how far an individual's rate may lie from the common rate, so that two people
+        differ by at most 2 alpha. Default: 0.05, or the slack the solver was set up for.
+    rate : {"error", "false_positive", "false_negative"} or Rate, default "error"
+        Which mistakes count.
+    oracle : Oracle or scikit-learn classifier, optional
+        What learns a task at given costs. A scikit-learn classifier must take ``sample_weight``.
+        Default: :class:`~averagefair.RegressionOracle`.
+    solver : Solver, optional
+        Default: ``ExponentiatedGradient.published()``.
+    random_state : int, RandomState or None, default None
+        Seeds the draws of ``predict`` and whatever the solver draws. None: a fresh seed for each
+        fit, kept in ``seed_``.
+    callback : callable, optional
+        Called after every round with a :class:`~averagefair.Round`; returning True ends the fit
+        with the answer so far.
+
+    Attributes
+    ----------
+    error_ : float
+        Overall error on the training sample.
+    common_rate_ : float
+        gamma: what everybody's rate is close to.
+    individual_rates_ : array, shape (n,)
+        Everybody's rate on the training tasks; NaN where undefined.
+    certificate_ : Certificate
+        Requested, reached, proved, and why it stopped. ``print`` it.
+    mapping_ : Mapping
+        psi: makes the classifiers of any task.
+    classifiers_ : Mixture
+        The classifiers of the training tasks.
+    history_ : structured array, shape (rounds,)
+        Round, error, spread and gap after each round.
+    undefined_individuals_ : array
+        Names of those who carry no constraint, since none of their labels counts.
+    task_names_ : tuple of str
+    classes_ : array([0, 1])
+    seed_ : int
+
+    Notes
+    -----
+    Tasks set aside by ``rate.holdout_tasks`` play no part in the figures above (the promise is
+    made on the others), but get their classifiers from the mapping like every task.
+
+    Examples
+    --------
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(random_state=0)
+    >>> model = AverageFairClassifier(alpha=0.1, random_state=0).fit(people.X, people.Y)
+    >>> model.certificate_.met
+    True
+    >>> model.decision_probability(people.X).shape
+    (200, 50)
+    """
+
+    def __init__(
+        self,
+        alpha: float | None = None,
+        rate: str | Rate = "error",
+        oracle: Any = None,
+        solver: Any = None,
+        random_state: Any = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.rate = rate
+        self.oracle = oracle
+        self.solver = solver
+        self.random_state = random_state
+        self.callback = callback
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        sample_weight: ArrayLike | None = None,
+        task_weight: ArrayLike | None = None,
+    ) -> AverageFairClassifier:
+        """Learn the classifiers of all tasks together.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of any library, shape (n, d)
+        Y : array-like or DataFrame of any library, shape (n, m) or (n,)
+            Labels 0/1; NaN, None or missing where unobserved.
+        sample_weight : array-like of shape (n,), optional
+            How many people each row stands for.
+        task_weight : array-like of shape (m,), optional
+            How often a person meets each task, up to a common factor.
+        """
+        if Y is None:
+            raise InputError(
+                "AverageFairClassifier requires y to be passed, but the target y is None."
+            )
+        rate, oracle = _resolve_rate(self.rate), _resolve_oracle(self.oracle)
+        solver = ExponentiatedGradient.published() if self.solver is None else self.solver
+        alpha = _resolve_alpha(self.alpha, solver)
+        sample = Sample(X, Y, individual_weights=sample_weight, task_weights=task_weight)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(seed)
+
+        rate, learned = _set_aside(rate, sample, rng)
+        learner = Learner(learned, rate, oracle)
+        solution = solver.solve(learner, alpha, callback=self.callback, rng=rng)
+        mapping = Mapping(
+            learned, oracle, learner.cost_rule,
+            learner.scatter(solution.weights), solution.mixture, seed,
+        )  # fmt: skip
+        if solution.hypotheses is None:
+            classifiers = mapping.classifiers(learned)
+        else:
+            classifiers = Mixture(solution.hypotheses, solution.mixture, learned, seed)
+        certificate, reached = certify(learner, classifiers, solution)
+        _warn_if_missed(certificate, solution)
+
+        self.mapping_ = mapping
+        self.classifiers_ = classifiers if learned is sample else mapping.classifiers(sample)
+        self.certificate_ = certificate
+        self.error_, self.individual_rates_ = reached
+        self.common_rate_ = certificate.common_rate
+        self.history_ = solution.history
+        self.undefined_individuals_ = sample.individual_names[learner.undefined]
+        self.task_names_ = sample.task_names
+        self.classes_ = np.array([0, 1])
+        self.seed_ = seed
+        self._flat = np.ndim(Y) == 1
+        return self
+
+    def decision_probability(self, X: Any) -> FloatArray:
+        """Return the chance of deciding 1 for each person and task, shape (n, m).
+
+        It says how often the randomised classifier decides 1; it is not a calibrated
+        probability that the label is 1, and cutting it at 0.5 would undo the fairness.
+        """
+        chances = self._classifiers(X).decision_probability(X)
+        return chances[:, 0] if self._flat else chances
+
+    def predict(self, X: Any, ids: ArrayLike | None = None) -> NDArray[np.int8]:
+        """Draw decisions, shape (n, m): the same person and task always get the same draw.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
+        ids : array-like of shape (n,), optional
+            Who each row is; then draws do not change when a person's features do. Default: a row
+            is known by its features, so that people with the same features share their draws.
+        """
+        decisions = self._classifiers(X).predict(X, ids)
+        return decisions[:, 0] if self._flat else decisions
+
+    def extend(self, Y: Any, *, task_names: Any = None) -> Mixture:
+        """Return fair classifiers for tasks that came later, without solving anything again.
+
+        Parameters
+        ----------
+        Y : array-like or DataFrame, shape (n, k) or (n,)
+            The new tasks' labels on the training individuals, in their order; blanks allowed.
+        task_names : sequence of str, optional
+            Default: the columns of Y.
+
+        Returns
+        -------
+        Mixture
+            With ``decision_probability(X)`` and ``predict(X)`` for the k new tasks.
+        """
+        check_is_fitted(self)
+        return self.mapping_.extend(Y, task_names=task_names)
+
+    def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return 1 - overall error on these people, in expectation over the draws."""
+        sample = Sample(X, Y, individual_weights=sample_weight)
+        rate = _resolve_rate("error")
+        return 1.0 - Meter(sample, rate)(self._classifiers(X).decision_probability).error
+
+    def _classifiers(self, X: Any) -> Mixture:
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self.classifiers_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        # One task makes one mistake or none: equal rates over it mean chance alone.
+        tags.classifier_tags.poor_score = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+def _resolve_alpha(alpha: float | None, solver: Any) -> float:
+    if alpha is None:
+        own = getattr(solver, "slack", None)
+        return DEFAULT_ALPHA if own is None else float(own)
+    if not (isinstance(alpha, int | float | np.number) and 0 < alpha <= 0.5):
+        raise InputError(
+            f"`alpha` must lie in (0, 0.5]; got {alpha!r}. At 0.5 the constraint never binds: "
+            "rates lie in [0, 1], all within 0.5 of a half."
+        )
+    return float(alpha)
+
+
+def _resolve_rate(rate: str | Rate) -> Rate:
+    if isinstance(rate, str):
+        if rate not in RATES:
+            raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
+        return RATES[rate]()
+    if not isinstance(rate, Rate):
+        raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
+    return rate
+
+
+def _resolve_oracle(oracle: Any) -> Oracle:
+    if oracle is None:
+        return RegressionOracle()
+    return oracle if isinstance(oracle, Oracle) else WeightedOracle(oracle)
+
+
+def _set_aside(rate: Rate, sample: Sample, rng: np.random.Generator) -> tuple[Rate, Sample]:
+    """Estimate rho on tasks set aside (FPAIF's F_0), and return the tasks left to learn from."""
+    k = rate.holdout_tasks
+    if k == 0:
+        return rate, sample
+    if k >= sample.m:
+        raise InputError(
+            f"holdout_tasks must leave at least one of the {sample.m} tasks to learn; got {k}."
+        )
+    order = rng.permutation(sample.m)
+    seen = Meter(sample.take_tasks(np.sort(order[:k])), rate).rho
+    # Nothing counted among k tasks is taken as half a task: rho tilde must be positive.
+    return rate.with_rho(np.maximum(seen, 0.5 / k)), sample.take_tasks(np.sort(order[k:]))
+
+
+def _warn_if_missed(certificate: Certificate, solution: Solution) -> None:
+    if certificate.deviation > solution.aim + 1e-6:
+        warnings.warn(
+            f"asked for individual rates within {solution.aim:g} of the common rate; reached "
+            f"{certificate.deviation:.4f} ({certificate.stop_reason.value}). Raise alpha, or allow "
+            "more rounds.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,93 @@
+"""The mapping psi: what is learned is not m classifiers but how to make one for any task.
+
+Mapping psi-hat of the paper: the weights {w_k} over the training individuals, with a chance q_k
+each (the paper has 1/T). A task, given by its labels on those individuals, gets the mixture of
+the oracle's answers under each w_k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.costs import CostRule, Costs
+from averagefair.errors import InputError
+from averagefair.mixture import Mixture
+from averagefair.protocols import Oracle
+from averagefair.sample import FloatArray, Sample
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mapping:
+    """psi: tasks in, randomised classifiers out.
+
+    Parameters
+    ----------
+    individuals : Sample
+        The training individuals (its labels are not used).
+    oracle : Oracle
+    cost_rule : CostRule
+        How weights become costs.
+    weights : array, shape (k, n)
+        The weights w_k of each round.
+    mixture : array, shape (k,)
+        The chance q_k of each round. Rounds with the same weights are merged.
+    seed : int
+    """
+
+    individuals: Sample
+    oracle: Oracle
+    cost_rule: CostRule
+    weights: FloatArray
+    mixture: FloatArray
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        weights = np.ascontiguousarray(self.weights)
+        rows = weights.view(np.dtype((np.void, weights.itemsize * weights.shape[1]))).ravel()
+        _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        object.__setattr__(self, "weights", weights[first[order]])
+        object.__setattr__(self, "mixture", np.bincount(place, weights=self.mixture)[order])
+
+    def extend(self, Y: Any, *, task_names: Sequence[Any] | NDArray[Any] | None = None) -> Mixture:
+        """Return the classifiers of new tasks, one oracle call for each round and task.
+
+        Parameters
+        ----------
+        Y : array-like or DataFrame, shape (n, k) or (n,)
+            The new tasks' labels on the training individuals, in their order; blanks allowed.
+        task_names : sequence, optional
+            Default: the columns of Y.
+        """
+        return self.classifiers(self.individuals.with_labels(Y, task_names=task_names))
+
+    def classifiers(self, sample: Sample) -> Mixture:
+        """Return the classifiers of the tasks of a sample of the training individuals."""
+        best_response = self.oracle.bind(sample)
+        hypotheses = [
+            best_response(Costs(sample.signs, *self.cost_rule.prices(weights)))
+            for weights in self.weights
+        ]
+        return Mixture(hypotheses, self.mixture, sample, self.seed)
+
+    def sparsify(self, r: int, *, random_state: int = 0) -> Mapping:
+        """Return the average of r rounds drawn from this mapping: the paper's r-sparse sample.
+
+        Individual rates then differ from the full mapping's by at most alpha for everybody with
+        high probability, once r reaches ``theory.sparse_support`` (Definition "Sparse Randomized
+        Classifiers" and the proof of the generalisation theorem).
+        """
+        if r != int(r) or r < 1:
+            raise InputError(f"r must be a whole number, 1 or more; got {r!r}.")
+        draws = np.random.default_rng(random_state).multinomial(r, self.mixture)
+        kept = np.flatnonzero(draws)
+        return replace(self, weights=self.weights[kept], mixture=draws[kept] / r)
+
+    def __repr__(self) -> str:
+        k, n = self.weights.shape
+        return f"Mapping({k} rounds over {n} individuals, oracle={self.oracle!r})"

@@ -1,0 +1,110 @@
+"""The mixture: one randomised classifier for each task (the paper's p-hat in Delta(H)^m)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from averagefair.blocks import row_blocks
+from averagefair.errors import InputError
+from averagefair.protocols import Hypothesis
+from averagefair.sample import FloatArray, Sample, read_features
+from averagefair.sampling import id_keys, person_keys, task_keys, uniform
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixture:
+    """Randomised classifiers for k tasks: hypothesis r is used with probability q_r.
+
+    Parameters
+    ----------
+    hypotheses : sequence of Hypothesis
+        Each one decides all k tasks. Those that are the same are merged.
+    probabilities : array, shape (r,)
+        On the simplex.
+    sample : Sample
+        The sample they were learned from: names its tasks and the columns features must have.
+        Only those names are kept.
+    seed : int
+        Where draws start from.
+
+    Attributes
+    ----------
+    task_names : tuple of str, length k
+    """
+
+    hypotheses: Sequence[Hypothesis]
+    probabilities: FloatArray
+    sample: InitVar[Sample]
+    seed: int = 0
+    task_names: tuple[str, ...] = field(init=False)
+    feature_names: tuple[str, ...] | None = field(init=False)
+    feature_count: int = field(init=False)
+
+    def __post_init__(self, sample: Sample) -> None:
+        object.__setattr__(self, "task_names", sample.task_names)
+        object.__setattr__(self, "feature_names", sample.feature_names)
+        object.__setattr__(self, "feature_count", sample.d)
+        q = np.asarray(self.probabilities, dtype=np.float64)
+        if q.shape != (len(self.hypotheses),) or not len(q):
+            raise InputError(
+                f"a mixture needs one probability for each hypothesis and at least one; got "
+                f"{q.shape} probabilities for {len(self.hypotheses)} hypotheses."
+            )
+        if (q < 0).any() or abs(q.sum() - 1.0) > 1e-9:
+            raise InputError(
+                f"probabilities must not be negative and must sum to 1; got a least of {q.min()!r} "
+                f"and a sum of {q.sum()!r}."
+            )
+        merged: dict[Hashable, int] = {}
+        place = np.array([merged.setdefault(h.key(), len(merged)) for h in self.hypotheses])
+        _, first = np.unique(place, return_index=True)
+        object.__setattr__(self, "hypotheses", tuple(self.hypotheses[one] for one in first))
+        object.__setattr__(self, "probabilities", np.bincount(place, weights=q))
+
+    def decision_probability(self, X: Any) -> FloatArray:
+        """Return the chance of deciding 1 for each person and task, shape (n, k).
+
+        It says how often the mixture decides 1, not how likely the label is 1.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
+        """
+        features = read_features(X, self.feature_names, self.feature_count)
+        out = np.zeros((len(features), len(self.task_names)))
+        for rows in row_blocks(*out.shape):
+            block = features[rows]
+            for share, hypothesis in zip(self.probabilities, self.hypotheses, strict=True):
+                out[rows] += share * hypothesis.decide(block)
+        # The shares of those who all decide 1 may add up to 1 + 1e-16.
+        return np.minimum(out, 1.0, out=out)
+
+    def predict(self, X: Any, ids: ArrayLike | None = None) -> NDArray[np.int8]:
+        """Draw decisions 0/1, shape (n, k): the same person and task always get the same draw.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
+        ids : array-like of shape (n,), optional
+            Who each row is. Default: a row is known by its features.
+        """
+        features = read_features(X, self.feature_names, self.feature_count)
+        people = person_keys(features) if ids is None else id_keys(ids)
+        if len(people) != len(features):
+            raise InputError(
+                f"ids must be one for each of the {len(features)} rows; got {len(people)}."
+            )
+        tasks = task_keys(self.task_names)
+        out = np.empty((len(features), len(self.task_names)), dtype=np.int8)
+        for rows in row_blocks(*out.shape):
+            chances = self.decision_probability(features[rows])
+            out[rows] = uniform(self.seed, people[rows], tasks) < chances
+        return out
+
+    def __repr__(self) -> str:
+        return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"

@@ -1,0 +1,12 @@
+"""Cost-sensitive classification oracles, one file each.
+
+``RegressionOracle`` and ``WeightedOracle`` are heuristics; ``FiniteOracle`` and ``StumpOracle``
+are exact, and what is learned with them comes with a proof.
+"""
+
+from averagefair.oracles.finite import FiniteOracle
+from averagefair.oracles.regression import RegressionOracle
+from averagefair.oracles.stump import StumpOracle
+from averagefair.oracles.weighted import WeightedOracle
+
+__all__ = ["FiniteOracle", "RegressionOracle", "StumpOracle", "WeightedOracle"]

@@ -1,0 +1,107 @@
+"""The exact minimum over a listed set of classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.blocks import row_blocks
+from averagefair.costs import Costs
+from averagefair.errors import InputError
+from averagefair.sample import FloatArray, Sample
+
+Classifier = Callable[[FloatArray], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """For each of k tasks, which of the listed classifiers it uses.
+
+    Attributes
+    ----------
+    classifiers : sequence of callables
+    chosen : integer array, shape (k,)
+    """
+
+    classifiers: Sequence[Classifier]
+    chosen: NDArray[np.intp]
+
+    def decide(self, features: FloatArray) -> NDArray[np.bool_]:
+        """Decide for each person and task; shape (n, k)."""
+        used, place = np.unique(self.chosen, return_inverse=True)
+        return _decisions([self.classifiers[one] for one in used], features)[place].T
+
+    def key(self) -> Hashable:
+        """Return the choices' bytes."""
+        return id(self.classifiers), self.chosen.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteOracle:
+    """The exact best of a listed set of classifiers, for each task.
+
+    Parameters
+    ----------
+    classifiers : sequence
+        Each a callable that takes features (n, d) and returns n decisions 0/1, or an object with
+        such a ``predict``. The paper assumes that the two constants are among them (they make
+        the fair learning problem feasible): list them.
+
+    Examples
+    --------
+    >>> oracle = FiniteOracle([lambda x: x[:, 0] > 0, lambda x: np.zeros(len(x))])
+    >>> sample = Sample([[-1.0], [1.0]], [[0], [1]])
+    >>> prices = np.ones(2)
+    >>> oracle.bind(sample)(Costs(sample.signs, prices, prices)).chosen
+    array([0])
+    """
+
+    classifiers: Sequence[Any]
+    exact = True
+
+    def __post_init__(self) -> None:
+        if len(self.classifiers) == 0:
+            raise InputError("FiniteOracle needs at least one classifier; got none.")
+        made = tuple(getattr(one, "predict", one) for one in self.classifiers)
+        for position, one in enumerate(made):
+            if not callable(one):
+                raise InputError(
+                    "each classifier must be callable on features, or have a predict method; "
+                    f"number {position} is {one!r}."
+                )
+        object.__setattr__(self, "classifiers", made)
+
+    def bind(self, sample: Sample) -> _Listed:
+        """Ask every classifier once about every individual."""
+        return _Listed(self.classifiers, _decisions(self.classifiers, sample.features))
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    classifiers: Sequence[Classifier]
+    decisions: NDArray[np.bool_]
+
+    def __call__(self, costs: Costs) -> Choices:
+        """Return each task's cheapest classifier; the first listed wins a tie."""
+        n, k = costs.signs.shape
+        total = np.zeros((len(self.classifiers), k))
+        for rows in row_blocks(n, max(k, len(self.classifiers))):
+            total += self.decisions[:, rows].astype(np.float64) @ costs.gaps(rows)
+        return Choices(self.classifiers, total.argmin(axis=0))
+
+
+def _decisions(classifiers: Sequence[Classifier], features: FloatArray) -> NDArray[np.bool_]:
+    out = np.empty((len(classifiers), len(features)), dtype=np.bool_)
+    for position, classifier in enumerate(classifiers):
+        answer = np.asarray(classifier(features))
+        if answer.shape != (len(features),) or not ((answer == 0) | (answer == 1)).all():
+            raise InputError(
+                f"classifier {position} must return one decision 0 or 1 for each of the "
+                f"{len(features)} rows; got shape {answer.shape} and values like {answer.flat[:3]}."
+            )
+        out[position] = answer
+    return out

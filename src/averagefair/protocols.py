@@ -1,0 +1,75 @@
+"""What a plug-in must offer: the seams along which the code is cut.
+
+A solver sees of a play only one number (its error) and one vector (the individual rates). An
+oracle sees costs. Neither knows the other. Each of these can be added in one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from averagefair.costs import Costs
+    from averagefair.sample import Sample
+
+
+@runtime_checkable
+class Rate(Protocol):
+    """Which mistakes count against an individual; see :mod:`averagefair.rates`."""
+
+    @property
+    def name(self) -> str:
+        """What the rate is called in results."""
+
+    @property
+    def negatives(self) -> float:
+        """Weight of a cell with label 0 (a mistake there is a false positive)."""
+
+    @property
+    def positives(self) -> float:
+        """Weight of a cell with label 1 (a mistake there is a false negative)."""
+
+    @property
+    def rho(self) -> Any:
+        """Outside estimates of how often a cell counts, shape (n,), or None."""
+
+    @property
+    def holdout_tasks(self) -> int:
+        """How many tasks to set aside to make such estimates."""
+
+    def with_rho(self, rho: Any) -> Rate:
+        """Return the same rate with outside estimates of rho."""
+
+
+@runtime_checkable
+class Hypothesis(Protocol):
+    """One classifier for each of k tasks: what an oracle answers."""
+
+    def decide(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Decide for each person (rows) and task (columns); shape (n, k)."""
+
+    def key(self) -> Hashable:
+        """Return a value that is equal for two hypotheses only if they decide alike."""
+
+
+class BestResponse(Protocol):
+    """An oracle bound to a sample, ready to be asked again and again."""
+
+    def __call__(self, costs: Costs) -> Hypothesis:
+        """Answer the cost-sensitive problems of all tasks in ``costs`` at once."""
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """A cost-sensitive classification oracle CSC(H) (the paper's Definition of that name)."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether every answer is a true minimum over the class: what guarantees rest on."""
+
+    def bind(self, sample: Sample) -> BestResponse:
+        """Do once what depends on the sample alone (factor, sort), and return the answerer."""

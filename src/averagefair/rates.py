@@ -1,0 +1,92 @@
+"""The rates: which mistakes count against an individual, and how they add up.
+
+A rate gives each cell (person, task) a weight by its label: e = ``negatives`` where y = 0, e =
+``positives`` where y = 1, e = 0 where unobserved. With task weights b (summing to 1) and
+
+    rho_i = sum_j b_j e_ij,         R_i = (1 / rho_i) sum_j b_j e_ij P[h_j(x_i) != y_ij],
+
+the error rate is (1, 1), the false-positive rate (1, 0), the false-negative rate (0, 1):
+Definition "Individual and Overall Error Rates" and, in the appendix, "Individual False
+Positive/Negative Error Rates". Where rho_i = 0 the rate of person i is undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from averagefair.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class _LabelRate:
+    """A rate whose cells count by their label, with where its rho comes from.
+
+    Parameters
+    ----------
+    rho : array-like of shape (n,), optional
+        Outside estimates (the paper's rho tilde) of how often a cell of each individual counts,
+        in (0, 1], made without looking at the training labels. The Learner divides by them in
+        place of the shares seen in training. Default: the training shares themselves.
+    holdout_tasks : int, optional
+        Set aside this many tasks, drawn at random, to make those estimates (the batch F_0 of
+        FPAIF-Learn). They play no part in the game; the mapping then serves them like any new task.
+    """
+
+    negatives: ClassVar[float]
+    positives: ClassVar[float]
+    name: ClassVar[str]
+
+    rho: ArrayLike | None = None
+    holdout_tasks: int = 0
+
+    def __post_init__(self) -> None:
+        if self.holdout_tasks != int(self.holdout_tasks) or self.holdout_tasks < 0:
+            raise InputError(
+                f"holdout_tasks must be a whole number, 0 or more; got {self.holdout_tasks!r}."
+            )
+        if self.rho is None:
+            return
+        if self.holdout_tasks:
+            raise InputError(
+                "give either rho or holdout_tasks, not both: each says where rho comes from."
+            )
+        rho = np.array(self.rho, dtype=np.float64)
+        if rho.ndim != 1 or not ((rho > 0) & (rho <= 1)).all():
+            raise InputError(
+                "rho must be one number in (0, 1] for each individual: the share of tasks in which "
+                f"a mistake would count; got shape {rho.shape}, smallest {rho.min(initial=1)!r}, "
+                f"largest {rho.max(initial=0)!r}."
+            )
+        rho.flags.writeable = False
+        object.__setattr__(self, "rho", rho)
+
+    def with_rho(self, rho: ArrayLike) -> Self:
+        """Return the same rate with these outside estimates."""
+        return replace(self, rho=rho, holdout_tasks=0)
+
+
+class ErrorRate(_LabelRate):
+    """Every observed cell counts: AIF, the notion of the paper's body."""
+
+    negatives, positives, name = 1.0, 1.0, "error"
+
+
+class FalsePositiveRate(_LabelRate):
+    """Only cells with label 0 count: FPAIF, the notion of the paper's appendix."""
+
+    negatives, positives, name = 1.0, 0.0, "false_positive"
+
+
+class FalseNegativeRate(_LabelRate):
+    """Only cells with label 1 count: the false-negative twin of FPAIF."""
+
+    negatives, positives, name = 0.0, 1.0, "false_negative"
+
+
+RATES: dict[str, type[_LabelRate]] = {
+    kind.name: kind for kind in (ErrorRate, FalsePositiveRate, FalseNegativeRate)
+}

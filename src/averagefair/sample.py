@@ -1,0 +1,274 @@
+"""The sample: individuals, tasks and labels, checked once and never changed.
+
+Section "Model and Preliminaries" of the paper: a training set is n individuals, each with d
+features and with labels on m tasks. Here a label may also be unobserved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from averagefair.errors import InputError
+from averagefair.tables import Table, names_or_default, read_table
+
+FloatArray = NDArray[np.float64]
+SignArray = NDArray[np.int8]
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Sample:
+    """n individuals, m tasks and their labels: what every player of the game looks at.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame of any library, shape (n, d)
+        Features; finite numbers. An array that is already float64 is not copied, only guarded
+        against writing through the sample.
+    Y : array-like or DataFrame of any library, shape (n, m) or (n,)
+        Labels 0 and 1; NaN, None or a missing value of any kind where unobserved.
+    individual_weights : array-like of shape (n,), optional
+        How many people each row stands for: a row of weight 2 is the same as that row twice, a
+        row of weight 0 is the same as no row. Default: 1 each.
+    task_weights : array-like of shape (m,), optional
+        How often a person meets each task, up to a common factor. Default: all alike.
+    individual_names, task_names : sequence, optional
+        Names to report by. Default: the index of a pandas table, the columns of Y, else numbers.
+
+    Attributes
+    ----------
+    features : float64 array, shape (n, d)
+    signs : int8 array, shape (n, m)
+        +1 where the label is 0, -1 where it is 1, 0 where it is unobserved.
+    individual_weights : float64 array, shape (n,)
+    task_weights : float64 array, shape (m,)
+        Normalised to sum to 1 (the paper's 1/m).
+    individual_names : array, shape (n,)
+    task_names : tuple of str
+    feature_names : tuple of str, or None where X came without names
+
+    Examples
+    --------
+    >>> sample = Sample([[0.1], [0.7]], [[0, 1], [1, None]])
+    >>> sample.signs
+    array([[ 1, -1], [-1,  0]], dtype=int8)
+    """
+
+    features: FloatArray
+    signs: SignArray
+    individual_weights: FloatArray
+    task_weights: FloatArray
+    individual_names: NDArray[Any]
+    task_names: tuple[str, ...]
+    feature_names: tuple[str, ...] | None
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        individual_weights: ArrayLike | None = None,
+        task_weights: ArrayLike | None = None,
+        individual_names: Sequence[Any] | NDArray[Any] | None = None,
+        task_names: Sequence[Any] | NDArray[Any] | None = None,
+    ) -> None:
+        people, labels = read_table(X, "X"), read_table(Y, "Y", one_column=True)
+        _check_rows(people, labels)
+        n, m = labels.cells.shape
+        if individual_names is None:
+            individual_names = labels.row_names if people.row_names is None else people.row_names
+        task_names = labels.columns if task_names is None else task_names
+        shares = _weights(task_weights, m, "task_weights")
+        self._set(
+            features=_features(people),
+            signs=_signs(labels),
+            individual_weights=_weights(individual_weights, n, "individual_weights"),
+            task_weights=shares / shares.sum(),
+            individual_names=_individual_names(individual_names, n),
+            task_names=names_or_default(task_names, m, "task", "task_names"),
+            feature_names=people.columns,
+        )
+
+    def _set(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @property
+    def n(self) -> int:
+        """Number of individuals."""
+        return int(self.signs.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Number of tasks."""
+        return int(self.signs.shape[1])
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.features.shape[1])
+
+    @cached_property
+    def complete_tasks(self) -> NDArray[np.bool_]:
+        """Which tasks have every label observed, shape (m,)."""
+        return np.asarray(self.signs.all(axis=0))
+
+    def with_labels(
+        self,
+        Y: Any,
+        *,
+        task_weights: ArrayLike | None = None,
+        task_names: Sequence[Any] | NDArray[Any] | None = None,
+    ) -> Sample:
+        """Return the same individuals with the labels of other tasks."""
+        labels = read_table(Y, "Y", one_column=True)
+        if labels.cells.shape[0] != self.n:
+            raise InputError(
+                f"a task is given by its labels on the {self.n} training individuals; got "
+                f"{labels.cells.shape[0]} rows. Pass one row for each training individual, in the "
+                "same order, blank where the label is unknown."
+            )
+        task_names = labels.columns if task_names is None else task_names
+        shares = _weights(task_weights, labels.cells.shape[1], "task_weights")
+        return self._replace(
+            signs=_signs(labels),
+            task_weights=shares / shares.sum(),
+            task_names=names_or_default(task_names, len(shares), "task", "task_names"),
+        )
+
+    def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
+        """Return the same individuals with only the tasks of these positions."""
+        shares = self.task_weights[tasks]
+        return self._replace(
+            signs=self.signs[:, tasks],
+            task_weights=shares / shares.sum(),
+            task_names=tuple(self.task_names[task] for task in tasks),
+        )
+
+    def _replace(self, **changes: Any) -> Sample:
+        other = object.__new__(Sample)
+        fields = {name: getattr(self, name) for name in Sample.__dataclass_fields__}
+        other._set(**(fields | changes))
+        return other
+
+    def __repr__(self) -> str:
+        blank = int(self.signs.size - np.count_nonzero(self.signs))
+        return f"Sample(n={self.n}, m={self.m}, d={self.d}, unobserved={blank})"
+
+
+def _check_rows(people: Table, labels: Table) -> None:
+    if people.cells.shape[0] != labels.cells.shape[0]:
+        raise InputError(
+            f"X and Y must have one row for each individual; got {people.cells.shape[0]} rows of X "
+            f"and {labels.cells.shape[0]} rows of Y (inconsistent numbers of samples)."
+        )
+    for what, table in (("X", people), ("Y", labels)):
+        rows, columns = table.cells.shape
+        if rows == 0:
+            raise InputError(f"{what} must have at least one row; got an array of shape (0, ...).")
+        if columns == 0:
+            raise InputError(
+                f"{what} must have at least one column; got 0 feature(s) (shape=({rows}, 0)) "
+                "while a minimum of 1 is required."
+            )
+    if people.row_names is not None and labels.row_names is not None:
+        differ = np.flatnonzero(people.row_names != labels.row_names)
+        if differ.size:
+            row = differ[0]
+            raise InputError(
+                "X and Y must list the same individuals in the same order; at row "
+                f"{row} X has {people.row_names[row]!r} and Y has {labels.row_names[row]!r}. "
+                "Align them first, e.g. Y = Y.loc[X.index]."
+            )
+
+
+def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray:
+    """Read the features of other people, who must have the columns that were learned from.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame, shape (k, count)
+    names : sequence of str, or None where training came without names
+    count : int
+    """
+    table = read_table(X, "X")
+    if table.cells.shape[1] != count:
+        raise InputError(f"X has {table.cells.shape[1]} features, but {count} were learned from.")
+    if table.columns is not None and names is not None and list(table.columns) != list(names):
+        unknown = [name for name in table.columns if name not in set(names)]
+        missing = [name for name in names if name not in set(table.columns)]
+        found = (
+            f"unknown: {', '.join(unknown[:5])}; missing: {', '.join(missing[:5])}"
+            if unknown
+            else "the order differs"
+        )
+        raise InputError(
+            "X must have the columns that were learned from, in the same order; "
+            f"{found}. Select them first: X[{list(names[:3])}...]."
+        )
+    return _features(table)
+
+
+def _features(table: Table) -> FloatArray:
+    cells = np.ascontiguousarray(table.cells, dtype=np.float64)
+    # One pass and no temporary: a sum is finite when every term is, overflow aside.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(cells.sum())
+    if suspicious and not np.isfinite(cells).all():
+        row, column = np.argwhere(~np.isfinite(cells))[0]
+        name = table.columns[column] if table.columns else int(column)
+        kind = "NaN" if np.isnan(cells[row, column]) else "infinity (inf)"
+        raise InputError(
+            f"X must hold finite numbers; row {row}, column {name!r} is {kind}. Fill or drop such "
+            "cells first, e.g. with sklearn.impute.SimpleImputer."
+        )
+    return cells
+
+
+def _signs(table: Table) -> SignArray:
+    cells = table.cells
+    ones, zeros = cells == 1, cells == 0
+    signs: SignArray = zeros.view(np.int8) - ones.view(np.int8)
+    if cells.dtype.kind == "f":
+        zeros |= np.isnan(cells)
+    known = np.logical_or(ones, zeros, out=zeros)
+    if not known.all():
+        row, column = np.argwhere(~known)[0]
+        name = table.columns[column] if table.columns else int(column)
+        raise InputError(
+            "labels must be 0, 1 or blank (NaN, None); Unknown label type: row "
+            f"{row}, task {name!r} holds {cells[row, column].item()!r}. Encode each task as 0/1, "
+            "one column for each task."
+        )
+    return signs
+
+
+def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:
+    out = np.arange(n) if names is None else np.asarray(names)
+    if out.shape != (n,):
+        raise InputError(f"individual_names must give {n} names, one for each; got {out.shape}.")
+    return out
+
+
+def _weights(weights: ArrayLike | None, count: int, what: str) -> FloatArray:
+    if weights is None:
+        return np.ones(count)
+    out = np.array(weights, dtype=np.float64)
+    if out.shape != (count,):
+        raise InputError(f"{what} must have shape ({count},), one for each; got {out.shape}.")
+    if not np.isfinite(out).all() or (out < 0).any():
+        position = np.flatnonzero(~np.isfinite(out) | (out < 0))[0]
+        raise InputError(
+            f"{what} must be finite and not negative; position {position} holds {out[position]!r}."
+        )
+    if out.sum() == 0:
+        raise InputError(f"{what} must not all be zero: nobody and nothing would count.")
+    return out

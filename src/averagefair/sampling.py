@@ -1,0 +1,83 @@
+"""Draws that stay put: the same seed, person and task always give the same number.
+
+A randomised decision must not change because somebody asked twice, sorted the table or cut it in
+two. So the draw is not taken from a stream but computed from its key: each value of the key is
+mixed into a 64-bit state (the finaliser of SplitMix64, a bijection that spreads every bit), and
+the top 53 bits of the state make a number in [0, 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from averagefair.errors import InputError
+
+Keys = NDArray[np.uint64]
+
+
+def person_keys(features: NDArray[np.float64]) -> Keys:
+    """Return one key for each row, made from what the row holds; shape (n,).
+
+    Two people with the same features share their draws. Give ids where that is not wanted.
+    """
+    # Adding zero turns -0.0 into 0.0, which is the same number with other bits.
+    bits = (np.ascontiguousarray(features, dtype=np.float64) + 0.0).view(np.uint64)
+    state = np.zeros(len(bits), dtype=np.uint64)
+    for column in bits.T:
+        state = _mix(state, column)
+    return state
+
+
+def id_keys(ids: ArrayLike) -> Keys:
+    """Return one key for each id, made from its text: 7 and "7" are the same person.
+
+    Examples
+    --------
+    >>> bool((id_keys(["a", "bb"])[:1] == id_keys(["a"])).all())
+    True
+    """
+    given: NDArray[Any] = np.asarray(ids)
+    if given.ndim != 1:
+        raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
+    text = given.astype(np.str_)
+    if text.size == 0:
+        return np.zeros(0, dtype=np.uint64)
+    letters = np.ascontiguousarray(text).view(np.uint32).reshape(len(text), -1)
+    state = np.zeros(len(text), dtype=np.uint64)
+    for column in letters.T:
+        # The width of the array depends on the longest id; padding must not reach the key.
+        state = np.where(column == 0, state, _mix(state, column.astype(np.uint64)))
+    return state
+
+
+def task_keys(names: Sequence[str]) -> Keys:
+    """Return one key for each task name; shape (m,)."""
+    digests = [blake2b(name.encode(), digest_size=8).digest() for name in names]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def uniform(seed: int, people: Keys, tasks: Keys) -> NDArray[np.float64]:
+    """Return numbers in [0, 1), one for each person and task; shape (n, m).
+
+    Examples
+    --------
+    >>> draws = uniform(0, id_keys(["ann", "bo"]), task_keys(["loan"]))
+    >>> bool((draws[1:] == uniform(0, id_keys(["bo"]), task_keys(["loan"]))).all())
+    True
+    """
+    start = _mix(np.zeros(1, dtype=np.uint64), np.array([seed % 2**64], dtype=np.uint64))
+    state = _mix(_mix(start, people)[:, None], tasks[None, :])
+    return np.asarray((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _mix(state: Keys, value: Keys) -> Keys:
+    with np.errstate(over="ignore"):
+        state = (state ^ value) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return state ^ (state >> np.uint64(31))

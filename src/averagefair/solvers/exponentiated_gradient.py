@@ -1,0 +1,311 @@
+"""AIF-Learn, FPAIF-Learn and its false-negative twin: exponentiated gradient against the Learner.
+
+The Auditor runs exponentiated gradient, the Learner best responds, and the answer is the average
+of all rounds (Algorithm AIF-Learn; Algorithm FPAIF-Learn of the appendix). Which of the three it
+is depends on the Learner's rate alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair import theory
+from averagefair.auditor import Auditor, lagrangian, violations, worst_case
+from averagefair.errors import InputError
+from averagefair.learner import Learner, Play
+from averagefair.sample import FloatArray
+from averagefair.solvers.iterate import Callback, Round, Solution, iterate
+from averagefair.solvers.pool import Pool
+
+# An answer must beat every earlier one by this much, or the earlier one is played again.
+_REPLAY_MARGIN = 1e-12
+
+
+@dataclass(frozen=True)
+class ExponentiatedGradient:
+    """No-regret play of the game; :meth:`published` and :meth:`from_theory` set it up.
+
+    Parameters
+    ----------
+    max_rounds : int, default 1000
+    dual_bound : float, optional
+        B, the most that the multipliers may add up to. Default: 1 / slack.
+    step : float, optional
+        The (first) step size eta. Default: 100 / B.
+    shrink : bool, default True
+        Shrink the step by a fifth whenever the best gap has not fallen by a fifth over a stretch
+        of rounds that grows by 1.6 each time.
+    replay : bool, default True
+        Where the oracle's answer is no better than the best found in earlier rounds, play that
+        one again: a heuristic oracle can fall behind its own past.
+    tol : float, optional
+        Stop once the gap is below this. Default: 0.001; None plays all rounds.
+    batch_size : int, optional
+        m0: how many fresh tasks the Auditor looks at in each round. The tasks are partitioned at
+        random, each seen once, as in the paper. Default: all tasks in every round.
+    resample : bool, default False
+        Draw each batch anew from all tasks instead of partitioning them.
+    slack : float, optional
+        Solve for this slack rather than the one asked of :meth:`solve`.
+    plan : theory.Plan, optional
+        The theory's constants this solver was made from.
+    """
+
+    max_rounds: int = 1000
+    dual_bound: float | None = None
+    step: float | None = None
+    shrink: bool = True
+    replay: bool = True
+    tol: float | None = 1e-3
+    batch_size: int | None = None
+    resample: bool = False
+    slack: float | None = None
+    plan: theory.Plan | None = None
+
+    @classmethod
+    def published(cls, max_rounds: int = 1000) -> ExponentiatedGradient:
+        """Return the practice behind the paper's published runs.
+
+        B = 1/alpha, first step 100/B with shrinking, replay, all tasks in every round, an early
+        stop at a gap of 0.001. alpha comes from the estimator.
+        """
+        return cls(max_rounds=max_rounds)
+
+    @classmethod
+    def from_theory(
+        cls,
+        alpha: float,
+        nu: float,
+        n: int,
+        *,
+        delta: float = 0.05,
+        rho_min: float | None = None,
+        batch_size: int | None = None,
+        tol: float | None = None,
+    ) -> ExponentiatedGradient:
+        """Return the algorithm with the paper's constants, for n individuals.
+
+        **The theory's alpha is half of ours**: slack = 2 alpha. An estimator that uses this
+        solver has ``alpha`` left unset, or set to 2 alpha. Promised, with an exact oracle: error
+        <= OPT(slack) + 2 nu and |R_i - gamma| <= 3 alpha (Theorem "In-sample Accuracy and
+        Fairness"); with all tasks in every round this holds for certain, with fresh batches of
+        m0 tasks with probability 1 - delta.
+
+        Parameters
+        ----------
+        alpha, nu : float
+        n : int
+            How many individuals, or, where they are weighted, the sum of their weights.
+        delta, rho_min : float
+            For the m0 reported in ``plan.tasks_per_round``: the chance of failure, and (for the
+            false-positive and false-negative rates) the smallest rho.
+        batch_size : int, optional
+            Use fresh batches of this many tasks.
+        tol : float, optional
+            End early once the duality gap is below this. With an exact oracle, 2 nu already
+            carries the theorem's promise. Default: play all T rounds.
+
+        Examples
+        --------
+        >>> solver = ExponentiatedGradient.from_theory(alpha=0.1, nu=0.2, n=10)
+        >>> solver.slack, round(solver.dual_bound, 6), solver.max_rounds
+        (0.2, 14.0, 343728)
+        >>> solver.plan.tasks_per_round
+        181837
+        """
+        plan = theory.plan(alpha, nu, n, delta=delta, rho_min=rho_min)
+        return cls(
+            max_rounds=plan.rounds,
+            dual_bound=plan.dual_bound,
+            step=plan.step_size,
+            shrink=False,
+            replay=False,
+            tol=tol,
+            batch_size=batch_size,
+            slack=plan.slack,
+            plan=plan,
+        )
+
+    def __post_init__(self) -> None:
+        for name in ("max_rounds", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and (value != int(value) or value < 1):
+                raise InputError(f"{name} must be a whole number, 1 or more; got {value!r}.")
+        for name in ("dual_bound", "step", "tol", "slack"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise InputError(f"{name} must be finite and positive; got {value!r}.")
+        if self.batch_size is not None and self.replay:
+            raise InputError(
+                "replay compares plays on the same tasks, but batch_size gives each round its own. "
+                "Set replay=False."
+            )
+        if self.resample and self.batch_size is None:
+            raise InputError("resample=True needs a batch_size: how many tasks to draw a round.")
+
+    def solve(
+        self,
+        learner: Learner,
+        alpha: float,
+        *,
+        callback: Callback | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        """Play the game and return the average of its rounds.
+
+        Parameters
+        ----------
+        learner : Learner
+        alpha : float
+            The slack: the largest |R_i - gamma| asked for.
+        callback : callable, optional
+            Called with a Round after each round; returning True ends the run.
+        rng : numpy Generator, optional
+            Where batches of tasks are drawn from. Default: seed 0.
+        """
+        if self.slack is not None and not np.isclose(self.slack, alpha, rtol=1e-9):
+            raise InputError(
+                f"alpha={alpha!r} was asked for, but this solver was set up for a slack of "
+                f"{self.slack!r} (twice the theory's alpha, where it was made by from_theory). "
+                f"Leave the estimator's alpha unset, or set it to {self.slack!r}."
+            )
+        dual_bound = 1.0 / alpha if self.dual_bound is None else self.dual_bound
+        step = 100.0 / dual_bound if self.step is None else self.step
+        rng = np.random.default_rng(0) if rng is None else rng
+        batches = self._batches(learner.sample.m, rng)
+        auditor = Auditor(learner.multiplicities, alpha, dual_bound)
+        run = _Game(learner, auditor, step, batches, self)
+        trace = iterate(run, max_rounds=self.max_rounds, tol=self.tol, callback=callback)
+        counts = np.bincount(run.picks, minlength=len(run.pool))
+        played = np.flatnonzero(counts)
+        return Solution(
+            weights=run.pool.weights[played],
+            mixture=counts[played] / counts.sum(),
+            hypotheses=None if batches is not None else [run.pool.hypotheses[k] for k in played],
+            common_rate=float(counts @ run.pool.common_rates / counts.sum()),
+            dual_points=run.dual_points(),
+            slack=alpha,
+            dual_bound=dual_bound,
+            aim=alpha if self.plan is None else self.plan.promised_deviation,
+            history=trace.history,
+            stop_reason=trace.stop_reason,
+            seconds=trace.seconds,
+        )
+
+    def _batches(self, m: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]] | None:
+        """Return the tasks of each round, or None for all tasks in every round."""
+        if self.batch_size is None:
+            return None
+        if self.resample:
+            if self.batch_size > m:
+                raise InputError(
+                    f"batch_size must be at most {m}, the tasks; got {self.batch_size}."
+                )
+            return (rng.choice(m, self.batch_size, replace=False) for _ in range(self.max_rounds))
+        needed = self.max_rounds * self.batch_size
+        if needed > m:
+            raise InputError(
+                f"{self.max_rounds} rounds with a fresh batch of {self.batch_size} tasks each need "
+                f"{needed} tasks, but there are {m}: a partition uses every task once. Lower "
+                "max_rounds or batch_size, set resample=True to draw the batches anew each round, "
+                "or leave batch_size unset to use all tasks every round."
+            )
+        return iter(rng.permutation(m)[:needed].reshape(-1, self.batch_size))
+
+
+class _Game:
+    """One run: the averages of both players' plays so far, and the Auditor's state."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        auditor: Auditor,
+        step: float,
+        batches: Iterator[NDArray[np.intp]] | None,
+        rules: ExponentiatedGradient,
+    ) -> None:
+        self.learner, self.auditor, self.step_size = learner, auditor, step
+        self.batches, self.rules = batches, rules
+        n = learner.constrained.size
+        self.pool = Pool(n)
+        self.picks: list[int] = []
+        self.error_sum = self.common_rate_sum = 0.0
+        self.rate_sum, self.rate_count = np.zeros(n), np.zeros(n)
+        self.multiplier_sum = np.zeros((2, n))
+        self.best_gap = np.inf
+        self.checked_round, self.checked_gap = 5, np.inf
+        self.lower, self.lower_at = -np.inf, np.zeros((2, n))
+
+    def step(self) -> Round:
+        """Play one round of the algorithm."""
+        multipliers = self.auditor.multipliers()
+        tasks = None if self.batches is None else next(self.batches)
+        answer = self.learner.respond(multipliers[0] - multipliers[1], tasks)
+        pick = self._choose(answer)
+        play = self.pool[pick]
+        self.picks.append(pick)
+        self._add_up(play, multipliers)
+        now = self._standing(play, multipliers)
+        self._adapt(len(self.picks) - 1, now.gap)
+        self.auditor.update(play.rates, play.common_rate, self.step_size)
+        return now
+
+    def dual_points(self) -> list[FloatArray]:
+        """Return the average multipliers, and those of the best lower bound met on the way."""
+        return [self.multiplier_sum / len(self.picks), self.lower_at]
+
+    def _choose(self, play: Play) -> int:
+        """Return the pool's row of this round's play: the oracle's answer, or a better old one."""
+        if self.rules.replay and len(self.pool):
+            values = self.pool.values(play.weights)
+            best = int(values.argmin())
+            value = play.error + play.rates @ play.weights - play.common_rate * play.weights.sum()
+            if value >= values[best] - _REPLAY_MARGIN:
+                return best
+        return self.pool.add(play)
+
+    def _add_up(self, play: Play, multipliers: FloatArray) -> None:
+        self.error_sum += play.error
+        self.common_rate_sum += play.common_rate
+        self.multiplier_sum += multipliers
+        if self.batches is None:
+            self.rate_sum += play.rates
+            self.rate_count += 1.0
+        else:
+            defined = ~np.isnan(play.rates)
+            self.rate_sum[defined] += play.rates[defined]
+            self.rate_count += defined
+
+    def _standing(self, play: Play, multipliers: FloatArray) -> Round:
+        """Measure the averages so far."""
+        count, slack = len(self.picks), self.auditor.slack
+        error, common_rate = self.error_sum / count, self.common_rate_sum / count
+        # In batches somebody may not have been measured yet: no rate, so no violation.
+        average = np.where(
+            self.rate_count > 0, self.rate_sum / np.maximum(self.rate_count, 1.0), common_rate
+        )
+        violation = violations(average, common_rate, slack)
+        upper = worst_case(error, violation, self.auditor.dual_bound)
+        if self.learner.exact and self.batches is None:
+            # A best response's value is the dual function at its multipliers: a bound on OPT.
+            value = lagrangian(
+                play.error, violations(play.rates, play.common_rate, slack), multipliers
+            )
+            if value > self.lower:
+                self.lower, self.lower_at = value, multipliers
+            gap = upper - self.lower
+        else:
+            gap = max(0.0, upper - lagrangian(error, violation, self.multiplier_sum / count))
+        return Round(count, error, float(np.ptp(average)) if average.size else 0.0, gap)
+
+    def _adapt(self, round_: int, gap: float) -> None:
+        """Shrink the step where the gap has stopped falling (``round_`` counts from 0)."""
+        self.best_gap = min(self.best_gap, gap)
+        if self.rules.shrink and round_ >= 1.6 * self.checked_round:
+            if self.best_gap > 0.8 * self.checked_gap:
+                self.step_size *= 0.8
+            self.checked_round, self.checked_gap = round_, self.best_gap

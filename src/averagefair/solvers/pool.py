@@ -1,0 +1,81 @@
+"""The pool: every distinct play found so far, as the rows of growing arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from averagefair.learner import Play
+from averagefair.protocols import Hypothesis
+from averagefair.sample import FloatArray
+
+
+class Pool:
+    """Plays as columns of the game: error, rates, common rate and the weights they answered.
+
+    Parameters
+    ----------
+    size : int
+        Number of constrained individuals.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.hypotheses: list[Hypothesis] = []
+        self._errors = np.empty(16)
+        self._common_rates = np.empty(16)
+        self._rates = np.empty((16, size))
+        self._weights = np.empty((16, size))
+
+    def __len__(self) -> int:
+        return len(self.hypotheses)
+
+    def __getitem__(self, row: int) -> Play:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row must lie in [0, {len(self)}); got {row}.")
+        return Play(
+            float(self._errors[row]),
+            self._rates[row],
+            float(self._common_rates[row]),
+            self._weights[row],
+            self.hypotheses[row],
+        )
+
+    @property
+    def errors(self) -> FloatArray:
+        """Shape (k,)."""
+        return self._errors[: len(self)]
+
+    @property
+    def common_rates(self) -> FloatArray:
+        """Shape (k,)."""
+        return self._common_rates[: len(self)]
+
+    @property
+    def rates(self) -> FloatArray:
+        """Shape (k, n)."""
+        return self._rates[: len(self)]
+
+    @property
+    def weights(self) -> FloatArray:
+        """Shape (k, n)."""
+        return self._weights[: len(self)]
+
+    def add(self, play: Play) -> int:
+        """Take a play in and return its row."""
+        row = len(self)
+        if row == len(self._errors):
+            for name in ("_errors", "_common_rates", "_rates", "_weights"):
+                old = getattr(self, name)
+                grown = np.empty((2 * row, *old.shape[1:]))
+                grown[:row] = old
+                setattr(self, name, grown)
+        self._errors[row] = play.error
+        self._common_rates[row] = play.common_rate
+        self._rates[row] = play.rates
+        self._weights[row] = play.weights
+        self.hypotheses.append(play.hypothesis)
+        return row
+
+    def values(self, weights: FloatArray) -> FloatArray:
+        """Return each play's Lagrangian at these weights, less the constant slack term; (k,)."""
+        values = self.errors + self.rates @ weights - self.common_rates * weights.sum()
+        return np.asarray(values)
