@@ -113,9 +113,9 @@ class ExponentiatedGradient:
         --------
         >>> solver = ExponentiatedGradient.from_theory(alpha=0.1, nu=0.2, n=10)
         >>> solver.slack, round(solver.dual_bound, 6), solver.max_rounds
-        (0.2, 14.0, 343728)
+        (0.2, 14.0, 343715)
         >>> solver.plan.tasks_per_round
-        181837
+        183643
         """
         plan = theory.plan(alpha, nu, n, delta=delta, rho_min=rho_min)
         return cls(
