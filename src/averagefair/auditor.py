@@ -11,34 +11,38 @@ import numpy as np
 from averagefair.sample import FloatArray
 
 
-def violations(rates: FloatArray, common_rate: float, slack: float) -> FloatArray:
-    """Return r(h, gamma), shape (2, n): R - gamma - slack above, gamma - R - slack below.
-
-    The paper's Equation for r, with ``slack`` in the place of its 2 alpha.
+def deviation(rates: FloatArray, common_rate: float) -> float:
+    """Return the largest |R_i - gamma|; 0 where nobody is constrained.
 
     Examples
     --------
-    >>> violations(np.array([0.5, 0.1]), 0.25, 0.125)
-    array([[ 0.125, -0.275], [-0.375,  0.025]])
+    >>> deviation(np.array([0.5, 0.125]), 0.25)
+    0.25
     """
-    off = rates - common_rate
-    return np.stack([off - slack, -off - slack])
+    return float(np.abs(rates - common_rate).max(initial=0.0))
 
 
-def lagrangian(error: float, violation: FloatArray, multipliers: FloatArray) -> float:
-    """Return L = err + lambda . r, the Learner's loss and the Auditor's gain."""
-    return error + float(np.vdot(multipliers, violation))
+def lagrangian(
+    error: float, rates: FloatArray, common_rate: float, weights: FloatArray, price: float
+) -> float:
+    """Return L = err + lambda . r, what the Learner pays the Auditor.
+
+    With r = (R - gamma - slack, gamma - R - slack) it needs of lambda no more than its weights
+    w = lambda+ - lambda- and ``price`` = slack * sum(lambda): L = err + w . (R - gamma) - price.
+    (The paper's Lagrangian, with ``slack`` in the place of its 2 alpha.)
+    """
+    return error + float(weights @ (rates - common_rate)) - price
 
 
-def worst_case(error: float, violation: FloatArray, dual_bound: float) -> float:
+def worst_case(error: float, deviation: float, slack: float, dual_bound: float) -> float:
     """Return L at the Auditor's best response: B on the worst violation, or nothing.
 
     Examples
     --------
-    >>> worst_case(0.2, np.array([[-0.1, 0.05], [-0.1, -0.2]]), dual_bound=10.0)
-    0.7
+    >>> worst_case(0.25, deviation=0.75, slack=0.5, dual_bound=10.0)
+    2.75
     """
-    return error + dual_bound * max(0.0, float(violation.max(initial=0.0)))
+    return error + dual_bound * max(0.0, deviation - slack)
 
 
 class Auditor:
@@ -83,5 +87,7 @@ class Auditor:
 
         An individual whose rate is NaN (none of the tasks looked at counts) is left alone.
         """
-        change = step * violations(rates, common_rate, self.slack)
-        self.theta += np.where(np.isnan(change), 0.0, change)
+        off = rates - common_rate
+        defined = ~np.isnan(off)
+        self.theta[0] += np.where(defined, step * (off - self.slack), 0.0)
+        self.theta[1] += np.where(defined, step * (-off - self.slack), 0.0)

@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from averagefair.auditor import lagrangian, violations, worst_case
+from averagefair.auditor import deviation, lagrangian, worst_case
 from averagefair.learner import Learner
 from averagefair.measure import Measurement
 from averagefair.mixture import Mixture
@@ -113,25 +113,27 @@ def certify(
     calls = learner.calls
     reached = learner.meter(mixture.decision_probability)
     rates = reached.rates[learner.constrained]
-    violation = violations(rates, solution.common_rate, solution.slack)
-    upper = worst_case(reached.error, violation, solution.dual_bound)
-    proved = learner.oracle.exact
-    if proved:
+    off = deviation(rates, solution.common_rate)
+    upper = worst_case(reached.error, off, solution.slack, solution.dual_bound)
+    if learner.oracle.exact:
+        status = Status.CERTIFIED
         lower = max(learner.dual_value(point, solution.slack) for point in solution.dual_points)
+        gap = upper - lower
     else:
-        lower = float("nan")
-    settled = lagrangian(reached.error, violation, solution.dual_points[0])
-    deviation = float(np.abs(rates - solution.common_rate).max(initial=0.0))
+        status, lower = Status.HEURISTIC, float("nan")
+        weights = solution.multipliers[0] - solution.multipliers[1]
+        price = solution.slack * float(solution.multipliers.sum())
+        gap = upper - lagrangian(reached.error, rates, solution.common_rate, weights, price)
     certificate = Certificate(
         alpha=solution.slack,
-        deviation=deviation,
+        deviation=off,
         spread=float(np.ptp(rates)) if rates.size else 0.0,
         error=reached.error,
         common_rate=solution.common_rate,
         lower=lower,
         upper=upper,
-        gap=max(0.0, upper - (lower if proved else settled)),
-        status=Status.CERTIFIED if proved else Status.HEURISTIC,
+        gap=max(0.0, gap),
+        status=status,
         stop_reason=solution.stop_reason,
         rounds=len(solution.history),
         oracle_calls=calls,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.auditor import lagrangian, violations
+from averagefair.auditor import lagrangian
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError, UndefinedRateWarning
 from averagefair.measure import Meter
@@ -99,13 +99,16 @@ class Learner:
         """
         return self._answer(self.cost_rule, weights, tasks)
 
-    def dual_value(self, multipliers: FloatArray, slack: float) -> float:
-        """Return min over (h, gamma) of L(h, gamma, lambda): with an exact oracle, at most OPT.
+    def dual_value(self, weights: FloatArray, slack: float) -> float:
+        """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
 
-        Outside estimates of rho, if any, are left aside: the bound is on the sample's own problem.
+        Of all multipliers with weights w those with lambda+ = max(w, 0), lambda- = max(-w, 0) give
+        the best bound, as they pay the slack least. Outside estimates of rho, if any, are left
+        aside: the bound is on the sample's own problem.
         """
-        play = self._answer(self._cost_rule(self.meter.rho), multipliers[0] - multipliers[1], None)
-        return lagrangian(play.error, violations(play.rates, play.common_rate, slack), multipliers)
+        play = self._answer(self._cost_rule(self.meter.rho), weights, None)
+        price = slack * float(np.abs(weights).sum())
+        return lagrangian(play.error, play.rates, play.common_rate, weights, price)
 
     def _answer(self, rule: CostRule, weights: FloatArray, tasks: NDArray[np.intp] | None) -> Play:
         signs = self.sample.signs if tasks is None else self.sample.signs[:, tasks]
@@ -119,6 +122,8 @@ class Learner:
 
     def scatter(self, weights: FloatArray) -> FloatArray:
         """Turn vectors over the constrained individuals into vectors over all n, 0 elsewhere."""
+        if self.constrained.size == self.sample.n:
+            return weights
         out = np.zeros((*weights.shape[:-1], self.sample.n))
         out[..., self.constrained] = weights
         return out

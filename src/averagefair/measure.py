@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
-from averagefair.sample import FloatArray, Sample, SignArray
+from averagefair.sample import FloatArray, Sample
 
 Decide = Callable[[FloatArray], NDArray[Any]]
 """Features (k, d) in; decisions (k, m) out, booleans or chances of deciding 1."""
@@ -68,6 +68,11 @@ class Meter:
 
     def __init__(self, sample: Sample, rate: Rate) -> None:
         self.sample, self.rate = sample, rate
+        b = sample.task_weights
+        # Whole-number counts where tasks weigh alike: exact whatever the machine, and several
+        # times faster than adding up floats.
+        self._common_weight = float(b[0]) if (b == b[0]).all() else None
+        self._complete = bool(sample.complete_tasks.all())
         negatives, positives = self._label_shares()
         self.rho = rate.negatives * negatives + rate.positives * positives
         self.error_rho = negatives + positives
@@ -78,35 +83,51 @@ class Meter:
                 "from. Pass at least one label."
             )
         self.shares = seen / seen.sum()
+        self._rho_or_nan = np.where(self.rho > 0, self.rho, np.nan)
+        self._error_rho_or_one = np.where(self.error_rho > 0, self.error_rho, 1.0)
 
     def __call__(self, decide: Decide) -> Measurement:
         """Return the overall error and everybody's rate under these decisions."""
-        false_positives, false_negatives = self._mistakes(decide)
-        wrong = self.rate.negatives * false_positives + self.rate.positives * false_negatives
-        rates = _ratio(wrong, self.rho, np.nan)
-        errors = _ratio(false_positives + false_negatives, self.error_rho, 0.0)
-        return Measurement(float(self.shares @ errors), rates)
+        negatives, positives = self.rate.negatives, self.rate.positives
+        if negatives == positives:
+            wrong = self._mistakes(decide, by_label=False)[0]
+            counted = negatives * wrong
+        else:
+            false_positives, false_negatives = self._mistakes(decide, by_label=True)
+            wrong = false_positives + false_negatives
+            counted = negatives * false_positives + positives * false_negatives
+        error = float(self.shares @ (wrong / self._error_rho_or_one))
+        return Measurement(error, counted / self._rho_or_nan)
 
     def _label_shares(self) -> tuple[FloatArray, FloatArray]:
         sample = self.sample
         negatives, positives = np.empty(sample.n), np.empty(sample.n)
         for rows in row_blocks(sample.n, sample.m):
-            signs = sample.signs[rows]
-            negatives[rows] = _tally(signs > 0, sample.task_weights)
-            positives[rows] = _tally(signs < 0, sample.task_weights)
+            negatives[rows] = self._add_up(sample.signs[rows] > 0)
+            positives[rows] = self._add_up(sample.signs[rows] < 0)
         return negatives, positives
 
-    def _mistakes(self, decide: Decide) -> tuple[FloatArray, FloatArray]:
-        """Return sum_j b_j [wrong] by label: false positives and false negatives, shape (n,)."""
+    def _mistakes(self, decide: Decide, *, by_label: bool) -> list[FloatArray]:
+        """Return sum_j b_j [wrong], shape (n,): all in one, or first on label 0, then on 1."""
         sample = self.sample
-        false_positives, false_negatives = np.empty(sample.n), np.empty(sample.n)
+        out = [np.empty(sample.n) for _ in range(1 + by_label)]
         for rows in row_blocks(sample.n, sample.m):
             decisions, signs = decide(sample.features[rows]), sample.signs[rows]
-            count = _count if decisions.dtype == np.bool_ else _add_chances
-            false_positives[rows], false_negatives[rows] = count(
-                decisions, signs, sample.task_weights
-            )
-        return false_positives, false_negatives
+            ones = signs < 0
+            wrong = decisions != ones if decisions.dtype == np.bool_ else abs(decisions - ones)
+            if by_label:
+                out[0][rows] = self._add_up(wrong * (signs > 0))
+                out[1][rows] = self._add_up(wrong * ones)
+            else:
+                out[0][rows] = self._add_up(wrong if self._complete else wrong * (signs != 0))
+        return out
+
+    def _add_up(self, marks: NDArray[Any]) -> FloatArray:
+        """Return sum_j b_j marks_ij, shape (rows,), for marks that are booleans or chances."""
+        if marks.dtype == np.bool_ and self._common_weight is not None:
+            counts = np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32)
+            return np.asarray(counts * self._common_weight)
+        return np.asarray(marks @ self.sample.task_weights)
 
 
 def individual_rates(
@@ -141,32 +162,3 @@ def individual_rates(
             f"{chances.min()!r} to {chances.max()!r}."
         )
     return Meter(sample, rate)(lambda block: block).rates
-
-
-def _count(
-    decisions: NDArray[np.bool_], signs: SignArray, task_weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    false_positives = decisions & (signs > 0)
-    false_negatives = (signs < 0) & ~decisions
-    return _tally(false_positives, task_weights), _tally(false_negatives, task_weights)
-
-
-def _add_chances(
-    chances: FloatArray, signs: SignArray, task_weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    false_positives = (chances * (signs > 0)) @ task_weights
-    false_negatives = ((1.0 - chances) * (signs < 0)) @ task_weights
-    return false_positives, false_negatives
-
-
-def _tally(marks: NDArray[np.bool_], task_weights: FloatArray) -> FloatArray:
-    # Whole-number counts where tasks weigh alike: exact whatever the machine, and several times
-    # faster than turning the marks into floats.
-    if (task_weights == task_weights[0]).all():
-        counts = np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32)
-        return np.asarray(counts * task_weights[0])
-    return np.asarray(marks @ task_weights)
-
-
-def _ratio(part: FloatArray, whole: FloatArray, otherwise: float) -> FloatArray:
-    return np.asarray(np.divide(part, whole, out=np.full(len(whole), otherwise), where=whole > 0))

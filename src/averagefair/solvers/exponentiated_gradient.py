@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair import theory
-from averagefair.auditor import Auditor, lagrangian, violations, worst_case
+from averagefair.auditor import Auditor, deviation, lagrangian, worst_case
 from averagefair.errors import InputError
 from averagefair.learner import Learner, Play
 from averagefair.sample import FloatArray
@@ -187,7 +187,8 @@ class ExponentiatedGradient:
             mixture=counts[played] / counts.sum(),
             hypotheses=None if batches is not None else [run.pool.hypotheses[k] for k in played],
             common_rate=float(counts @ run.pool.common_rates / counts.sum()),
-            dual_points=run.dual_points(),
+            multipliers=run.multipliers(),
+            dual_points=[np.subtract(*run.multipliers()), run.lower_at],
             slack=alpha,
             dual_bound=dual_bound,
             aim=alpha if self.plan is None else self.plan.promised_deviation,
@@ -238,7 +239,7 @@ class _Game:
         self.multiplier_sum = np.zeros((2, n))
         self.best_gap = np.inf
         self.checked_round, self.checked_gap = 5, np.inf
-        self.lower, self.lower_at = -np.inf, np.zeros((2, n))
+        self.lower, self.lower_at = -np.inf, np.zeros(n)
 
     def step(self) -> Round:
         """Play one round of the algorithm."""
@@ -249,21 +250,21 @@ class _Game:
         play = self.pool[pick]
         self.picks.append(pick)
         self._add_up(play, multipliers)
-        now = self._standing(play, multipliers)
+        now = self._standing(answer)
         self._adapt(len(self.picks) - 1, now.gap)
         self.auditor.update(play.rates, play.common_rate, self.step_size)
         return now
 
-    def dual_points(self) -> list[FloatArray]:
-        """Return the average multipliers, and those of the best lower bound met on the way."""
-        return [self.multiplier_sum / len(self.picks), self.lower_at]
+    def multipliers(self) -> FloatArray:
+        """Return the Auditor's average play, shape (2, n)."""
+        return self.multiplier_sum / len(self.picks)
 
     def _choose(self, play: Play) -> int:
         """Return the pool's row of this round's play: the oracle's answer, or a better old one."""
         if self.rules.replay and len(self.pool):
             values = self.pool.values(play.weights)
             best = int(values.argmin())
-            value = play.error + play.rates @ play.weights - play.common_rate * play.weights.sum()
+            value = lagrangian(play.error, play.rates, play.common_rate, play.weights, price=0.0)
             if value >= values[best] - _REPLAY_MARGIN:
                 return best
         return self.pool.add(play)
@@ -280,27 +281,32 @@ class _Game:
             self.rate_sum[defined] += play.rates[defined]
             self.rate_count += defined
 
-    def _standing(self, play: Play, multipliers: FloatArray) -> Round:
-        """Measure the averages so far."""
+    def _standing(self, answer: Play) -> Round:
+        """Measure the averages so far; ``answer`` is the oracle's, replayed or not."""
         count, slack = len(self.picks), self.auditor.slack
         error, common_rate = self.error_sum / count, self.common_rate_sum / count
         # In batches somebody may not have been measured yet: no rate, so no violation.
         average = np.where(
             self.rate_count > 0, self.rate_sum / np.maximum(self.rate_count, 1.0), common_rate
         )
-        violation = violations(average, common_rate, slack)
-        upper = worst_case(error, violation, self.auditor.dual_bound)
+        off = deviation(average, common_rate)
+        upper = worst_case(error, off, slack, self.auditor.dual_bound)
         if self.learner.exact and self.batches is None:
-            # A best response's value is the dual function at its multipliers: a bound on OPT.
-            value = lagrangian(
-                play.error, violations(play.rates, play.common_rate, slack), multipliers
-            )
-            if value > self.lower:
-                self.lower, self.lower_at = value, multipliers
+            self._raise_lower(answer)
             gap = upper - self.lower
         else:
-            gap = max(0.0, upper - lagrangian(error, violation, self.multiplier_sum / count))
+            average_multipliers = self.multipliers()
+            weights = average_multipliers[0] - average_multipliers[1]
+            price = slack * float(average_multipliers.sum())
+            gap = max(0.0, upper - lagrangian(error, average, common_rate, weights, price))
         return Round(count, error, float(np.ptp(average)) if average.size else 0.0, gap)
+
+    def _raise_lower(self, play: Play) -> None:
+        """Take over the bound on OPT that a best response proves (see Learner.dual_value)."""
+        price = self.auditor.slack * float(np.abs(play.weights).sum())
+        value = lagrangian(play.error, play.rates, play.common_rate, play.weights, price)
+        if value > self.lower:
+            self.lower, self.lower_at = value, play.weights
 
     def _adapt(self, round_: int, gap: float) -> None:
         """Shrink the step where the gap has stopped falling (``round_`` counts from 0)."""

@@ -64,8 +64,10 @@ class Solution:
         mapping has to rebuild them.
     common_rate : float
         gamma of the answer.
-    dual_points : sequence of arrays of shape (2, n)
-        Multipliers at which a lower bound is worth computing.
+    multipliers : array, shape (2, n)
+        The Auditor's answer: lambda+ and lambda-.
+    dual_points : sequence of arrays of shape (n,)
+        Weights at which a lower bound is worth computing.
     slack, dual_bound : float
         The constraint solved for, and B.
     aim : float
@@ -79,6 +81,7 @@ class Solution:
     mixture: FloatArray
     hypotheses: Sequence[Hypothesis] | None
     common_rate: float
+    multipliers: FloatArray
     dual_points: Sequence[FloatArray]
     slack: float
     dual_bound: float

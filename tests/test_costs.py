@@ -1,0 +1,124 @@
+"""Costs: what the Learner is charged, cell by cell and in all, from the paper's definitions."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from averagefair import (
+    ErrorRate,
+    FalseNegativeRate,
+    FalsePositiveRate,
+    Learner,
+    Sample,
+    StumpOracle,
+)
+from averagefair.costs import CostRule, Costs
+
+# A rate, and the labels on which a mistake counts towards it.
+RATES = {
+    "error": (ErrorRate(), {0, 1}),
+    "false_positive": (FalsePositiveRate(), {0}),
+    "false_negative": (FalseNegativeRate(), {1}),
+}
+all_rates = pytest.mark.parametrize(("rate", "counted"), RATES.values(), ids=RATES)
+
+
+def label_of(sign):
+    return {1: 0, -1: 1, 0: None}[int(sign)]
+
+
+def gap_by_hand(label, false_positive, false_negative):
+    """Cost of deciding 1 minus cost of deciding 0."""
+    deciding_one = false_positive if label == 0 else 0.0
+    deciding_zero = false_negative if label == 1 else 0.0
+    return deciding_one - deciding_zero
+
+
+prices = st.floats(-1e6, 1e6)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_gaps_are_the_cost_of_one_less_the_cost_of_zero(data):
+    k = data.draw(st.integers(1, 4))
+    row = st.tuples(st.lists(st.sampled_from([1, -1, 0]), min_size=k, max_size=k), prices, prices)
+    rows = data.draw(st.lists(row, min_size=1, max_size=6))
+    signs = np.array([r[0] for r in rows], dtype=np.int8)
+    costs = Costs(signs, np.array([r[1] for r in rows]), np.array([r[2] for r in rows]))
+    expected = [[gap_by_hand(label_of(s), fp, fn) for s in row] for row, fp, fn in rows]
+    assert costs.gaps().tolist() == expected
+    cut = data.draw(st.integers(0, len(rows)))
+    assert costs.gaps(slice(0, cut)).tolist() == expected[:cut]
+    assert costs.gaps(slice(cut, len(rows))).tolist() == expected[cut:]
+
+
+def test_one_price_for_both_mistakes_given_once_or_twice_is_the_same():
+    draw = np.random.default_rng(0)
+    signs, price = draw.integers(-1, 2, (9, 5)).astype(np.int8), draw.normal(size=9)
+    once, twice = Costs(signs, price, price), Costs(signs, price, price.copy())
+    assert (once.gaps() == twice.gaps()).all()
+
+
+@all_rates
+def test_prices_are_the_papers(rate, counted):
+    draw = np.random.default_rng(1)
+    objective, leverage, weights = (
+        draw.uniform(size=6),
+        draw.uniform(1, 9, 6),
+        draw.normal(size=6),
+    )
+    rule = CostRule(objective, leverage, rate.negatives, rate.positives)
+    false_positive, false_negative = rule.prices(weights)
+    for i in range(6):
+        pull = weights[i] * leverage[i]
+        assert false_positive[i] == pytest.approx(objective[i] + (pull if 0 in counted else 0))
+        assert false_negative[i] == pytest.approx(objective[i] + (pull if 1 in counted else 0))
+
+
+def lagrangian_by_hand(labels, decisions, counted, weights, individual_weights, task_weights):
+    """err + sum_i w_i R_i, by the definitions; weights only where R_i is defined."""
+
+    def rate_of(i, which):
+        cells = [j for j, label in enumerate(labels[i]) if label in which and task_weights[j] > 0]
+        whole = sum(task_weights[j] for j in cells)
+        wrong = sum(task_weights[j] for j in cells if decisions[i][j] != labels[i][j])
+        return wrong / whole if whole else math.nan
+
+    people = range(len(labels))
+    errors = {i: rate_of(i, {0, 1}) for i in people}
+    seen = [i for i in people if not math.isnan(errors[i])]
+    shares = sum(individual_weights[i] for i in seen)
+    error = sum(individual_weights[i] * errors[i] for i in seen) / shares
+    return error + sum(weights[i] * rate_of(i, counted) for i in people if weights[i] != 0)
+
+
+@all_rates
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("blanks", [0.0, 0.3], ids=["complete", "blanks"])
+def test_the_costs_of_all_tasks_add_up_to_the_lagrangian(rate, counted, weighted, blanks):
+    """Two sets of decisions differ in what they are charged as they differ in the Lagrangian."""
+    draw = np.random.default_rng(2)
+    n, m = 12, 5
+    labels = draw.integers(0, 2, (n, m)).astype(float)
+    labels[draw.uniform(size=(n, m)) < blanks] = math.nan
+    labels[:, :2] = [0, 1]  # everybody's rate is defined
+    people = draw.uniform(0.5, 3, n) if weighted else np.ones(n)
+    tasks = draw.uniform(0.5, 3, m) if weighted else np.ones(m)
+    sample = Sample(np.zeros((n, 1)), labels, individual_weights=people, task_weights=tasks)
+    learner = Learner(sample, rate, StumpOracle())
+    weights = draw.normal(size=n)
+    costs = Costs(sample.signs, *learner.cost_rule.prices(weights))
+
+    def charged(decisions):
+        return float(((costs.gaps() * decisions) @ sample.task_weights).sum())
+
+    def lagrangian(decisions):
+        return lagrangian_by_hand(labels, decisions, counted, weights, people, tasks)
+
+    first, second = draw.integers(0, 2, (2, n, m))
+    difference = lagrangian(first) - lagrangian(second)
+    assert abs(difference) > 1e-3
+    assert charged(first) - charged(second) == pytest.approx(difference, rel=1e-11)
