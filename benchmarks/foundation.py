@@ -6,7 +6,7 @@
 2. Published setting. The wall time of a fit with the paper's practice, and where a round's time
    goes: the oracle, the meter and ``respond`` are timed from outside, the rest is what is left.
 3. Growth. The time of one round as people, tasks or features grow, the others fixed, and the
-   least-squares slope of log time on log size: 1 is linear. Sizes take turns; minima.
+   least-squares slope of log time on log size: 1 is linear. All sizes take turns; minima.
 4. Memory. The peak resident memory of a fit in a process of its own, less what was resident after
    the imports. It includes the caller's own X and Y. Read as VmHWM: on Linux ``ru_maxrss`` of a
    child starts at its parent's peak, so it serves only where there is no /proc.
@@ -63,11 +63,7 @@ MB = 1e6
 
 
 def main() -> None:
-    print(
-        f"Python {platform.python_version()}, NumPy {np.__version__}, "
-        f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} "
-        f"cores, {platform.system()} {platform.machine()}"
-    )
+    print(machine())
     data, source = paper_data()
     report_oracle(data, source)
     report_published(data)
@@ -199,8 +195,10 @@ def timed(function: Callable, spent: dict[str, float], piece: str) -> Callable:
 
 def report_growth() -> None:
     heading("Growth: the time of one round", "milliseconds; slope 1 is linear")
+    rounds = [one_round(size) for sizes in GROWTH.values() for size in sizes]
+    fastest = iter([min(times) for times in take_turns(rounds, repeats=15)])
     for letter, sizes in GROWTH.items():
-        seconds = [min(times) for times in take_turns(map(one_round, sizes), repeats=15)]
+        seconds = [next(fastest) for _ in sizes]
         grown = [size[letter] for size in sizes]
         fixed = ", ".join(f"{key} = {sizes[0][key]:,}" for key in sizes[0] if key != letter)
         print(f"{fixed}:")
@@ -208,7 +206,8 @@ def report_growth() -> None:
             [letter, *(f"{size:,}" for size in grown), "slope"],
             [["ms", *(f"{1e3 * s:.2f}" for s in seconds), f"{slope(grown, seconds):.2f}"]],
         )
-        print()
+        if letter != "d":
+            print()
 
 
 def one_round(size: dict[str, int]) -> Callable[[], Play]:
@@ -281,6 +280,16 @@ def resident(what: str) -> int:
 
 
 # Data, clocks and tables
+
+
+def machine() -> str:
+    """Return one line on what this runs on, and whether others keep it busy."""
+    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
+    busy = f"\nThe load is {load:.1f}: others are at work, so times are not to be trusted."
+    return (
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {cores} cores, "
+        f"{platform.system()} {platform.machine()}{busy if load > 0.5 * cores else ''}"
+    )
 
 
 def paper_data() -> tuple[Split, str]:

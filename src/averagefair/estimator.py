@@ -19,6 +19,7 @@ from averagefair.mapping import Mapping
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
 from averagefair.oracles import RegressionOracle, WeightedOracle
+from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Oracle, Rate
 from averagefair.rates import RATES
 from averagefair.sample import FloatArray, Sample
@@ -139,6 +140,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
 
+        warn_of_constant_tasks(sample, oracle)
         rate, learned = _set_aside(rate, sample, rng)
         learner = Learner(learned, rate, oracle)
         solution = solver.solve(learner, alpha, callback=self.callback, rng=rng)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError
 from averagefair.mixture import Mixture
+from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Oracle
 from averagefair.sample import FloatArray, Sample
 
@@ -47,12 +49,12 @@ class Mapping:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        weights = np.ascontiguousarray(self.weights)
-        rows = weights.view(np.dtype((np.void, weights.itemsize * weights.shape[1]))).ravel()
-        _, first, place = np.unique(rows, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        object.__setattr__(self, "weights", weights[first[order]])
-        object.__setattr__(self, "mixture", np.bincount(place, weights=self.mixture)[order])
+        merged: dict[bytes, int] = {}
+        place = [merged.setdefault(_digest(row), len(merged)) for row in self.weights]
+        if len(merged) < len(place):
+            _, first = np.unique(place, return_index=True)
+            object.__setattr__(self, "weights", self.weights[first])
+            object.__setattr__(self, "mixture", np.bincount(place, weights=self.mixture))
 
     def extend(self, Y: Any, *, task_names: Sequence[Any] | NDArray[Any] | None = None) -> Mixture:
         """Return the classifiers of new tasks, one oracle call for each round and task.
@@ -64,7 +66,9 @@ class Mapping:
         task_names : sequence, optional
             Default: the columns of Y.
         """
-        return self.classifiers(self.individuals.with_labels(Y, task_names=task_names))
+        sample = self.individuals.with_labels(Y, task_names=task_names)
+        warn_of_constant_tasks(sample, self.oracle)
+        return self.classifiers(sample)
 
     def classifiers(self, sample: Sample) -> Mixture:
         """Return the classifiers of the tasks of a sample of the training individuals."""
@@ -91,3 +95,7 @@ class Mapping:
     def __repr__(self) -> str:
         k, n = self.weights.shape
         return f"Mapping({k} rounds over {n} individuals, oracle={self.oracle!r})"
+
+
+def _digest(row: FloatArray) -> bytes:
+    return blake2b(np.ascontiguousarray(row), digest_size=16).digest()
