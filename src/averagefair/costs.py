@@ -22,6 +22,10 @@ from numpy.typing import NDArray
 
 from averagefair.sample import FloatArray, SignArray
 
+TIE = 1e-12
+"""Costs (or scores) that differ by less than this share of their terms are a tie that rounding
+would break. Oracles break it by a rule instead, so that they answer alike on every machine."""
+
 
 @dataclass(frozen=True, eq=False)
 class CostRule:

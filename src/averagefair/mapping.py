@@ -98,4 +98,4 @@ class Mapping:
 
 
 def _digest(row: FloatArray) -> bytes:
-    return blake2b(np.ascontiguousarray(row), digest_size=16).digest()
+    return blake2b(row.tobytes(), digest_size=16).digest()

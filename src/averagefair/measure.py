@@ -16,6 +16,7 @@ from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
 from averagefair.sample import FloatArray, Sample
+from averagefair.tables import read_table
 
 Decide = Callable[[FloatArray], NDArray[Any]]
 """Features (k, d) in; decisions (k, m) out, booleans or chances of deciding 1."""
@@ -37,8 +38,9 @@ class Measurement(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """Largest minus smallest individual rate."""
-        return float(np.nanmax(self.rates) - np.nanmin(self.rates))
+        """Largest minus smallest individual rate; NaN where nobody has one."""
+        defined = self.rates[~np.isnan(self.rates)]
+        return float(np.ptp(defined)) if defined.size else float("nan")
 
 
 class Meter:
@@ -112,9 +114,17 @@ class Meter:
         sample = self.sample
         out = [np.empty(sample.n) for _ in range(1 + by_label)]
         for rows in row_blocks(sample.n, sample.m):
-            decisions, signs = decide(sample.features[rows]), sample.signs[rows]
+            decisions, signs = np.asarray(decide(sample.features[rows])), sample.signs[rows]
+            if decisions.shape != signs.shape:
+                raise InputError(
+                    "decisions must be one for each person and task, of shape "
+                    f"{signs.shape}; got {decisions.shape}."
+                )
             ones = signs < 0
-            wrong = decisions != ones if decisions.dtype == np.bool_ else abs(decisions - ones)
+            if decisions.dtype == np.bool_:
+                wrong = decisions != ones
+            else:
+                wrong = np.abs(decisions.astype(np.float64, copy=False) - ones)
             if by_label:
                 out[0][rows] = self._add_up(wrong * (signs > 0))
                 out[1][rows] = self._add_up(wrong * ones)
@@ -149,16 +159,24 @@ def individual_rates(
     >>> individual_rates(FalsePositiveRate(), [[0, 1], [1, 1]], [[0.2, 1], [0, 1]])
     array([0.2, nan])
     """
-    sample = Sample(decisions, labels, task_weights=task_weights)
-    chances = sample.features
-    if chances.shape != sample.signs.shape:
+    right = read_table(labels, "labels", one_column=True)
+    made = read_table(decisions, "decisions", one_column=True)
+    if right.cells.shape != made.cells.shape:
         raise InputError(
-            f"labels and decisions must have one shape; got {sample.signs.shape} and "
-            f"{chances.shape}."
+            "labels and decisions must have one shape; got "
+            f"{right.cells.shape} and {made.cells.shape}."
         )
-    if chances.min() < 0 or chances.max() > 1:
+    if right.columns is not None and made.columns is not None and right.columns != made.columns:
         raise InputError(
-            "decisions must lie in [0, 1] (0, 1, or the chance of deciding 1); got values from "
-            f"{chances.min()!r} to {chances.max()!r}."
+            "labels and decisions must have the same tasks in the same order; got columns "
+            f"{', '.join(right.columns[:5])} and {', '.join(made.columns[:5])}. Select them first, "
+            "e.g. decisions = decisions[labels.columns]."
         )
+    chances = np.asarray(made.cells, dtype=np.float64)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise InputError(
+            "decisions must lie in [0, 1] (0, 1, or the chance of deciding 1), without blanks; got "
+            f"values from {float(chances.min())!r} to {float(chances.max())!r}."
+        )
+    sample = Sample(chances, labels, task_weights=task_weights)
     return Meter(sample, rate)(lambda block: block).rates

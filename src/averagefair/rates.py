@@ -44,22 +44,27 @@ class _LabelRate:
     holdout_tasks: int = 0
 
     def __post_init__(self) -> None:
-        if self.holdout_tasks != int(self.holdout_tasks) or self.holdout_tasks < 0:
-            raise InputError(
-                f"holdout_tasks must be a whole number, 0 or more; got {self.holdout_tasks!r}."
-            )
+        k = self.holdout_tasks
+        if not isinstance(k, int | np.integer) or k < 0:
+            raise InputError(f"holdout_tasks must be a whole number, 0 or more; got {k!r}.")
         if self.rho is None:
             return
-        if self.holdout_tasks:
+        if k:
             raise InputError(
                 "give either rho or holdout_tasks, not both: each says where rho comes from."
             )
-        rho = np.array(self.rho, dtype=np.float64)
+        rule = (
+            "rho must be one number in (0, 1] for each individual, the share of tasks in which a "
+            "mistake would count"
+        )
+        try:
+            rho = np.array(self.rho, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{rule}; {error}.") from None
         if rho.ndim != 1 or not ((rho > 0) & (rho <= 1)).all():
             raise InputError(
-                "rho must be one number in (0, 1] for each individual: the share of tasks in which "
-                f"a mistake would count; got shape {rho.shape}, smallest {rho.min(initial=1)!r}, "
-                f"largest {rho.max(initial=0)!r}."
+                f"{rule}; got shape {rho.shape} and values from {float(rho.min(initial=np.inf))!r} "
+                f"to {float(rho.max(initial=-np.inf))!r}."
             )
         rho.flags.writeable = False
         object.__setattr__(self, "rho", rho)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError
-from averagefair.tables import Table, names_or_default, read_table
+from averagefair.tables import Table, names_or_default, read_table, read_vector
 
 FloatArray = NDArray[np.float64]
 SignArray = NDArray[np.int8]
@@ -51,6 +51,8 @@ class Sample:
     individual_names : array, shape (n,)
     task_names : tuple of str
     feature_names : tuple of str, or None where X came without names
+    indexed : bool
+        Whether the individuals' names are a table's index, which later tables must then have too.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Sample:
     individual_names: NDArray[Any]
     task_names: tuple[str, ...]
     feature_names: tuple[str, ...] | None
+    indexed: bool
 
     def __init__(
         self,
@@ -79,19 +82,17 @@ class Sample:
     ) -> None:
         people, labels = read_table(X, "X"), read_table(Y, "Y", one_column=True)
         _check_rows(people, labels)
-        n, m = labels.cells.shape
-        if individual_names is None:
-            individual_names = labels.row_names if people.row_names is None else people.row_names
-        task_names = labels.columns if task_names is None else task_names
-        shares = _weights(task_weights, m, "task_weights")
+        n = len(labels.cells)
+        index = labels.row_names if people.row_names is None else people.row_names
         self._set(
             features=_features(people),
-            signs=_signs(labels),
-            individual_weights=_weights(individual_weights, n, "individual_weights"),
-            task_weights=shares / shares.sum(),
-            individual_names=_individual_names(individual_names, n),
-            task_names=names_or_default(task_names, m, "task", "task_names"),
+            individual_weights=_individual_weights(individual_weights, n),
+            individual_names=_individual_names(
+                index if individual_names is None else individual_names, n
+            ),
             feature_names=people.columns,
+            indexed=individual_names is None and index is not None,
+            **_tasks(labels, task_weights, task_names),
         )
 
     def _set(self, **fields: Any) -> None:
@@ -130,26 +131,24 @@ class Sample:
     ) -> Sample:
         """Return the same individuals with the labels of other tasks."""
         labels = read_table(Y, "Y", one_column=True)
-        if labels.cells.shape[0] != self.n:
+        if len(labels.cells) != self.n:
             raise InputError(
                 f"a task is given by its labels on the {self.n} training individuals; got "
-                f"{labels.cells.shape[0]} rows. Pass one row for each training individual, in the "
+                f"{len(labels.cells)} rows. Pass one row for each training individual, in the "
                 "same order, blank where the label is unknown."
             )
-        task_names = labels.columns if task_names is None else task_names
-        shares = _weights(task_weights, labels.cells.shape[1], "task_weights")
-        return self._replace(
-            signs=_signs(labels),
-            task_weights=shares / shares.sum(),
-            task_names=names_or_default(task_names, len(shares), "task", "task_names"),
-        )
+        if self.indexed:
+            _check_index(self.individual_names, labels.row_names, "the training individuals", "Y")
+        return self._replace(**_tasks(labels, task_weights, task_names))
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
         """Return the same individuals with only the tasks of these positions."""
-        shares = self.task_weights[tasks]
+        weights = self.task_weights[tasks]
+        if not weights.any():
+            raise InputError("the tasks taken must not all have weight 0: nothing would count.")
         return self._replace(
             signs=self.signs[:, tasks],
-            task_weights=shares / shares.sum(),
+            task_weights=weights / weights.sum(),
             task_names=tuple(self.task_names[task] for task in tasks),
         )
 
@@ -165,29 +164,36 @@ class Sample:
 
 
 def _check_rows(people: Table, labels: Table) -> None:
-    if people.cells.shape[0] != labels.cells.shape[0]:
+    if len(people.cells) != len(labels.cells):
         raise InputError(
-            f"X and Y must have one row for each individual; got {people.cells.shape[0]} rows of X "
-            f"and {labels.cells.shape[0]} rows of Y (inconsistent numbers of samples)."
+            f"X and Y must have one row for each individual; got {len(people.cells)} rows of X "
+            f"and {len(labels.cells)} rows of Y (inconsistent numbers of samples)."
         )
-    for what, table in (("X", people), ("Y", labels)):
-        rows, columns = table.cells.shape
-        if rows == 0:
-            raise InputError(f"{what} must have at least one row; got an array of shape (0, ...).")
-        if columns == 0:
-            raise InputError(
-                f"{what} must have at least one column; got 0 feature(s) (shape=({rows}, 0)) "
-                "while a minimum of 1 is required."
-            )
-    if people.row_names is not None and labels.row_names is not None:
-        differ = np.flatnonzero(people.row_names != labels.row_names)
-        if differ.size:
-            row = differ[0]
-            raise InputError(
-                "X and Y must list the same individuals in the same order; at row "
-                f"{row} X has {people.row_names[row]!r} and Y has {labels.row_names[row]!r}. "
-                "Align them first, e.g. Y = Y.loc[X.index]."
-            )
+    if len(people.cells) == 0:
+        raise InputError("X and Y must have at least one row; got 0 rows.")
+    if people.cells.shape[1] == 0:
+        raise InputError(
+            f"X must have at least one column; got 0 feature(s) (shape=({len(people.cells)}, 0)) "
+            "while a minimum of 1 is required."
+        )
+    _check_index(people.row_names, labels.row_names, "X", "Y")
+
+
+def _check_index(
+    first: NDArray[Any] | None, second: NDArray[Any] | None, one: str, other: str
+) -> None:
+    if first is None or second is None:
+        return
+    both_missing = (first != first) & (second != second)
+    differ = np.flatnonzero((first != second) & ~both_missing)
+    if differ.size:
+        row = int(differ[0])
+        raise InputError(
+            f"{one} and {other} must list the same individuals in the same order; at row {row} "
+            f"{one} has {first[row : row + 1].tolist()[0]!r} and {other} has "
+            f"{second[row : row + 1].tolist()[0]!r}. Align them first, e.g. "
+            "Y = Y.loc[X.index]."
+        )
 
 
 def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray:
@@ -223,8 +229,8 @@ def _features(table: Table) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(cells.sum())
     if suspicious and not np.isfinite(cells).all():
-        row, column = np.argwhere(~np.isfinite(cells))[0]
-        name = table.columns[column] if table.columns else int(column)
+        row, column = map(int, np.argwhere(~np.isfinite(cells))[0])
+        name = table.columns[column] if table.columns else column
         kind = "NaN" if np.isnan(cells[row, column]) else "infinity (inf)"
         raise InputError(
             f"X must hold finite numbers; row {row}, column {name!r} is {kind}. Fill or drop such "
@@ -233,20 +239,38 @@ def _features(table: Table) -> FloatArray:
     return cells
 
 
-def _signs(table: Table) -> SignArray:
-    cells = table.cells
+def _tasks(
+    labels: Table,
+    task_weights: ArrayLike | None,
+    task_names: Sequence[Any] | NDArray[Any] | None,
+) -> dict[str, Any]:
+    m = labels.cells.shape[1]
+    if m == 0:
+        raise InputError("Y must have at least one column, a task; got 0 columns.")
+    names = names_or_default(
+        labels.columns if task_names is None else task_names, m, "task", "task_names"
+    )
+    weights = np.ones(m) if task_weights is None else _counts(task_weights, m, "task_weights")
+    weights /= weights.max()
+    return {
+        "signs": _signs(labels.cells, names),
+        "task_weights": weights / weights.sum(),
+        "task_names": names,
+    }
+
+
+def _signs(cells: NDArray[Any], task_names: Sequence[str]) -> SignArray:
     ones, zeros = cells == 1, cells == 0
     signs: SignArray = zeros.view(np.int8) - ones.view(np.int8)
     if cells.dtype.kind == "f":
         zeros |= np.isnan(cells)
     known = np.logical_or(ones, zeros, out=zeros)
     if not known.all():
-        row, column = np.argwhere(~known)[0]
-        name = table.columns[column] if table.columns else int(column)
+        row, column = map(int, np.argwhere(~known)[0])
         raise InputError(
             "labels must be 0, 1 or blank (NaN, None); Unknown label type: row "
-            f"{row}, task {name!r} holds {cells[row, column].item()!r}. Encode each task as 0/1, "
-            "one column for each task."
+            f"{row}, task {task_names[column]!r} holds {cells[row, column].item()!r}. Encode each "
+            "task as 0/1, one column for each task."
         )
     return signs
 
@@ -258,17 +282,17 @@ def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDA
     return out
 
 
-def _weights(weights: ArrayLike | None, count: int, what: str) -> FloatArray:
-    if weights is None:
-        return np.ones(count)
-    out = np.array(weights, dtype=np.float64)
-    if out.shape != (count,):
-        raise InputError(f"{what} must have shape ({count},), one for each; got {out.shape}.")
-    if not np.isfinite(out).all() or (out < 0).any():
-        position = np.flatnonzero(~np.isfinite(out) | (out < 0))[0]
+def _individual_weights(weights: ArrayLike | None, n: int) -> FloatArray:
+    return np.ones(n) if weights is None else _counts(weights, n, "individual_weights")
+
+
+def _counts(weights: ArrayLike, count: int, what: str) -> FloatArray:
+    out = read_vector(weights, count, what)
+    if (out < 0).any():
+        place = int(np.flatnonzero(out < 0)[0])
         raise InputError(
-            f"{what} must be finite and not negative; position {position} holds {out[position]!r}."
+            f"{what} must not be negative; position {place} holds {float(out[place])!r}."
         )
-    if out.sum() == 0:
+    if not out.any():
         raise InputError(f"{what} must not all be zero: nobody and nothing would count.")
     return out

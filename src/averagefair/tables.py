@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError
 
@@ -39,17 +39,18 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
     >>> read_table([[1, None], [0, 1]], "Y").cells
     array([[ 1., nan], [ 0.,  1.]])
     """
-    native = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(native, nw.Series) and one_column:
-        native = native.to_frame()
-    if isinstance(native, nw.DataFrame):
-        return _read_frame(native, what)
+    frame = _as_frame(data, what)
+    if isinstance(frame, nw.DataFrame):
+        return _read_frame(frame, what)
+    if isinstance(frame, nw.Series) and one_column:
+        named = None if frame.name in (None, "") else (str(frame.name),)
+        return Table(_column(frame, what)[:, None], named, _row_names(frame))
     if hasattr(data, "toarray"):
         raise InputError(
             f"{what} is a sparse matrix ({type(data).__name__}); sparse input is not supported. "
             f"Pass {what}.toarray() if it fits in memory."
         )
-    cells = np.asarray(data)
+    cells = _as_array(data, what)
     if cells.ndim == 1 and one_column:
         cells = cells[:, None]
     if cells.ndim != 2:
@@ -60,26 +61,79 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
     return Table(_numeric(cells, what, None), None, None)
 
 
+def read_vector(values: ArrayLike, count: int, what: str) -> NDArray[np.float64]:
+    """Read ``count`` finite numbers into a new float64 array."""
+    try:
+        out = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers; {error}.") from None
+    if out.shape != (count,):
+        raise InputError(f"{what} must have shape ({count},), one for each; got {out.shape}.")
+    if not np.isfinite(out).all():
+        place = int(np.flatnonzero(~np.isfinite(out))[0])
+        raise InputError(f"{what} must be finite; position {place} holds {float(out[place])!r}.")
+    return out
+
+
+def names_or_default(
+    names: Sequence[Any] | NDArray[Any] | None, count: int, prefix: str, what: str
+) -> tuple[str, ...]:
+    """Return ``count`` distinct names: those given, or ``prefix0, prefix1, ...``."""
+    if names is None:
+        return tuple(f"{prefix}{position}" for position in range(count))
+    out = tuple(str(name) for name in names)
+    if len(out) != count:
+        raise InputError(f"{what} must give {count} names, one for each; got {len(out)}.")
+    _refuse_twins(out, what)
+    return out
+
+
+def _as_frame(data: Any, what: str) -> Any:
+    try:
+        return nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
+    except Exception as error:
+        raise InputError(f"{what} could not be read as a table: {error}") from error
+
+
 def _read_frame(frame: nw.DataFrame[Any], what: str) -> Table:
     columns = tuple(str(name) for name in frame.columns)
-    if len(set(columns)) != len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        raise InputError(f"{what} has two columns named {twice!r}; column names must be unique.")
-    index = nw.maybe_get_index(frame)
-    parts = [_column(frame[name], what) for name in frame.columns]
+    _refuse_twins(columns, f"{what}'s columns")
+    parts = [_column(part, what) for part in frame.iter_columns()]
     dtype = np.result_type(*(part.dtype for part in parts)) if parts else np.dtype(float)
     cells = np.empty((len(frame), len(parts)), dtype=dtype)
     for position, part in enumerate(parts):
         cells[:, position] = part
-    return Table(cells, columns, None if index is None else np.asarray(index))
+    return Table(cells, columns, _row_names(frame))
 
 
-def _column(column: nw.Series[Any], what: str) -> NDArray[Any]:
+def _row_names(frame: Any) -> NDArray[Any] | None:
+    index = nw.maybe_get_index(frame)
+    return None if index is None else np.asarray(index)
+
+
+def _refuse_twins(names: Sequence[str], what: str) -> None:
+    if len(set(names)) < len(names):
+        twin = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InputError(f"{what} must have distinct names; {twin!r} stands more than once.")
+
+
+def _column(column: Any, what: str) -> NDArray[Any]:
     if column.dtype == nw.Boolean or column.dtype.is_numeric():
         if column.null_count() == 0:
             return np.asarray(column.to_numpy())
         return np.asarray(column.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=float)
-    return _numeric(np.asarray(column.to_list(), dtype=object)[:, None], what, column.name)[:, 0]
+    cells = np.empty((len(column), 1), dtype=object)
+    cells[:, 0] = column.to_list()
+    return _numeric(cells, what, str(column.name))[:, 0]
+
+
+def _as_array(data: Any, what: str) -> NDArray[Any]:
+    if isinstance(data, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(data.astype(np.float64), np.nan))
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} could not be read as a table: {error}.") from error
 
 
 def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]:
@@ -101,27 +155,13 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, dict | list | tuple | set):
+    if isinstance(value, dict | list | tuple | set | np.ndarray):
         raise TypeError
     return float(value)
 
 
 def _is_blank(value: Any) -> bool:
     # pandas' NA refuses comparison, so it is told by its type's name rather than imported.
-    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value == ""
-
-
-def names_or_default(
-    names: Sequence[Any] | NDArray[Any] | None, count: int, prefix: str, what: str
-) -> tuple[str, ...]:
-    """Return ``count`` distinct names: those given, or ``prefix0, prefix1, ...``."""
-    if names is None:
-        return tuple(f"{prefix}{position}" for position in range(count))
-    out = tuple(str(name) for name in names)
-    if len(out) != count:
-        raise InputError(f"{what} must give {count} names, one for each; got {len(out)}.")
-    if len(set(out)) != count:
-        seen: set[str] = set()
-        twice = next(name for name in out if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"{what} must be distinct; {twice!r} stands more than once.")
-    return out
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, str) and value.strip() == ""

@@ -22,7 +22,9 @@ def constant_tasks(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
     labels : bool array, shape (k,)
         The constant each should decide: its only label, or 0 where no label is observed.
     """
-    has_zero, has_one = sample.signs.max(axis=0) > 0, sample.signs.min(axis=0) < 0
+    present = sample.individual_weights > 0
+    signs = sample.signs if present.all() else sample.signs[present]
+    has_zero, has_one = signs.max(axis=0) > 0, signs.min(axis=0) < 0
     tasks = np.flatnonzero(~(has_zero & has_one))
     return tasks, has_one[tasks]
 

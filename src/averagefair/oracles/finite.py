@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
-from averagefair.costs import Costs
+from averagefair.costs import TIE, Costs
 from averagefair.errors import InputError
 from averagefair.sample import FloatArray, Sample
 
@@ -88,10 +88,13 @@ class _Listed:
     def __call__(self, costs: Costs) -> Choices:
         """Return each task's cheapest classifier; the first listed wins a tie."""
         n, k = costs.signs.shape
-        total = np.zeros((len(self.classifiers), k))
+        total, size = np.zeros((len(self.classifiers), k)), np.zeros(k)
         for rows in row_blocks(n, max(k, len(self.classifiers))):
-            total += self.decisions[:, rows].astype(np.float64) @ costs.gaps(rows)
-        return Choices(self.classifiers, total.argmin(axis=0))
+            gaps = costs.gaps(rows)
+            total += self.decisions[:, rows].astype(np.float64) @ gaps
+            size += np.abs(gaps).sum(axis=0)
+        cheapest = total <= total.min(axis=0) + TIE * size
+        return Choices(self.classifiers, cheapest.argmax(axis=0))
 
 
 def _decisions(classifiers: Sequence[Classifier], features: FloatArray) -> NDArray[np.bool_]:

@@ -15,14 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
-from averagefair.costs import Costs
+from averagefair.costs import TIE, Costs
 from averagefair.errors import InputError
 from averagefair.oracles.degenerate import constant_tasks
 from averagefair.sample import FloatArray, Sample
-
-# A score this small against the terms it is made of is a tie broken by rounding. Ties decide 0
-# on every machine and for every way of cutting the rows.
-_TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +56,8 @@ class RegressionOracle:
     -----
     Task j minimises sum_i c_i (g_ij / c_i - x_i beta)^2 + l2 ||beta||^2 over the people whose
     label is observed, c_i the weight of person i: an unobserved cell has no say in its task.
-    Where the features are linearly dependent, the smallest standardised coefficients are taken.
+    Where the features of those people are linearly dependent, the coefficients are not unique;
+    small ones (in standardised units) are taken.
 
     Examples
     --------
@@ -75,7 +72,7 @@ class RegressionOracle:
     exact = False
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.l2) and self.l2 >= 0):
+        if not (isinstance(self.l2, int | float | np.number) and 0 <= self.l2 < np.inf):
             raise InputError(f"l2 must be finite and not negative; got {self.l2!r}.")
 
     def bind(self, sample: Sample) -> _Regression:
@@ -97,35 +94,45 @@ class _Regression:
         features = self.design[:, 1:]
         self.mean = counts @ sample.features / counts.sum()
         np.subtract(sample.features, self.mean, out=features)
+        # The first mean is off by rounding; what is left of it matters where the mean is large.
+        rest = counts @ features / counts.sum()
+        self.mean += rest
+        features -= rest
         deviation = np.sqrt(np.einsum("i,ij,ij->j", counts, features, features) / counts.sum())
-        # A column that differs from its mean by rounding alone is constant: no coefficient.
-        self.scale = np.where(deviation > 1e-14 * np.abs(self.mean), deviation, np.inf)
+        largest = np.maximum(sample.features.max(axis=0), -sample.features.min(axis=0))
+        # A column that varies by rounding alone is constant: it gets no coefficient.
+        varies = np.ptp(sample.features, axis=0) > 1e-13 * largest
+        self.scale = np.where(varies & (deviation > 0), deviation, np.inf)
         features /= self.scale
         self.typical = np.hypot(self.mean, deviation)
         penalty = np.diag(np.sqrt(l2) / np.append(np.inf, self.scale))
         self.whiten = self._whiten(counts, penalty)
         self.moments = self.whiten @ self.whiten.T
-        self.partial = np.flatnonzero(~sample.complete_tasks)
+        self.partial = _Places(np.flatnonzero(~sample.complete_tasks), sample.m)
         self.partial_moments = self._masked_moments(sample, penalty @ self.whiten)
-        self.constant, self.labels = constant_tasks(sample)
+        constant, self.labels = constant_tasks(sample)
+        self.constant = _Places(constant, sample.m)
 
     def _whiten(self, counts: FloatArray, penalty: FloatArray) -> FloatArray:
         triangle = penalty
         for rows in row_blocks(*self.design.shape):
             weighted = self.design[rows] * np.sqrt(counts[rows, None])
             triangle = np.asarray(np.linalg.qr(np.vstack([triangle, weighted]), mode="r"))
-        _, size, directions = np.linalg.svd(triangle, full_matrices=False)
+        # Columns of equal length make the rank a matter of direction, not of units or of l2.
+        length = np.linalg.norm(triangle, axis=0)
+        length[length == 0] = 1.0
+        _, size, directions = np.linalg.svd(triangle / length, full_matrices=False)
         kept = size > size[0] * max(self.design.shape) * np.finfo(float).eps
-        return np.asarray(directions[kept].T / size[kept])
+        return np.asarray(directions[kept].T / size[kept] / length[:, None])
 
     def _masked_moments(self, sample: Sample, penalty: FloatArray) -> FloatArray:
         """Return the inverse second moments of each task with blanks, shape (k, d+1, d+1)."""
-        rank, k = self.whiten.shape[1], self.partial.size
+        rank, k = self.whiten.shape[1], self.partial.tasks.size
         second = np.zeros((rank * rank, k))
         for rows in row_blocks(sample.n if k else 0, rank * rank + k):
             block = self.design[rows] @ self.whiten
             outer = (block[:, :, None] * block[:, None, :]).reshape(len(block), -1)
-            observed = sample.signs[rows][:, self.partial] != 0
+            observed = sample.signs[rows][:, self.partial.tasks] != 0
             second += outer.T @ (observed * sample.individual_weights[rows, None])
         gram = second.T.reshape(k, rank, rank) + penalty.T @ penalty
         inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
@@ -138,25 +145,32 @@ class _Regression:
         for rows in row_blocks(n, k):
             right += self.design[rows].T @ costs.gaps(rows)
         beta = self.moments @ right
-        here, there = self._locate(self.partial, costs.tasks)
+        here, there = self.partial.among(costs.tasks)
         if here.size:
             beta[:, here] = np.einsum(
                 "kab,bk->ak", self.partial_moments[there], right[:, here], optimize=True
             )
         coefficients = beta[1:] / self.scale[:, None]
         intercepts = beta[0] - self.mean @ coefficients
-        intercepts += _TIE * (np.abs(intercepts) + self.typical @ np.abs(coefficients))
-        here, there = self._locate(self.constant, costs.tasks)
+        intercepts += TIE * (np.abs(intercepts) + self.typical @ np.abs(coefficients))
+        here, there = self.constant.among(costs.tasks)
         coefficients[:, here] = 0.0
         intercepts[here] = np.where(self.labels[there], -1.0, 1.0)
         return LinearThresholds(coefficients, intercepts)
 
-    @staticmethod
-    def _locate(
-        special: NDArray[np.intp], tasks: NDArray[np.intp] | None
+
+class _Places:
+    """Some of m tasks, and where they stand among any selection of tasks."""
+
+    def __init__(self, tasks: NDArray[np.intp], m: int) -> None:
+        self.tasks = tasks
+        self.rank = np.full(m, -1)
+        self.rank[tasks] = np.arange(tasks.size)
+
+    def among(
+        self, selection: NDArray[np.intp] | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return where the special tasks stand among those asked for, and among themselves."""
-        if tasks is None:
-            return special, np.arange(special.size)
-        _, here, there = np.intersect1d(tasks, special, return_indices=True)
-        return here, there
+        """Return which of the selected are of these tasks, and which of these they are."""
+        rank = self.rank if selection is None else self.rank[selection]
+        here = np.flatnonzero(rank >= 0)
+        return here, rank[here]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.blocks import CELLS_PER_BLOCK
-from averagefair.costs import Costs
+from averagefair.costs import TIE, Costs
 from averagefair.sample import FloatArray, Sample
 
 
@@ -62,46 +62,48 @@ class StumpOracle:
 
 class _SortedFeatures:
     def __init__(self, features: FloatArray) -> None:
-        n = len(features)
         self.order = np.argsort(features, axis=0, kind="stable").T
-        ordered = np.take_along_axis(features, self.order.T, axis=0).T
-        low, high = ordered[:, :-1], ordered[:, 1:]
-        # Halving first keeps the midpoint finite; where it rounds up to the higher value, the
-        # lower one separates the two just as well.
-        middle = low / 2 + high / 2
-        middle = np.where((low <= middle) & (middle < high), middle, low)
-        self.thresholds = np.column_stack([middle, np.full(len(middle), np.inf)])
+        self.sorted = np.take_along_axis(features, self.order.T, axis=0).T
         # A cut between equal values is no threshold: it is priced out with infinity.
-        equal = np.column_stack([low == high, np.zeros(len(middle), bool)])
+        equal = np.zeros(self.sorted.shape, dtype=bool)
+        equal[:, :-1] = self.sorted[:, :-1] == self.sorted[:, 1:]
         self.barrier = np.where(equal, np.inf, 0.0)[:, :, None]
-        self.per_block = max(1, CELLS_PER_BLOCK // n)
 
     def __call__(self, costs: Costs) -> Stumps:
         """Return each task's cheapest stump; the constant 0 wins ties, then the lower feature."""
         gaps = costs.gaps()
-        k = gaps.shape[1]
-        best = np.zeros(k)
-        answer = Stumps(np.zeros(k, np.intp), np.full(k, -np.inf), np.zeros(k, bool))
-        step = max(1, self.per_block // k)
+        n, k = gaps.shape
+        tie = TIE * np.abs(gaps).sum(axis=0)
+        best, feature, cut = np.zeros(k), np.zeros(k, np.intp), np.full(k, -1)
+        upward = np.zeros(k, dtype=bool)
+        step = max(1, CELLS_PER_BLOCK // (n * k))
         for first in range(0, len(self.order), step):
             some = slice(first, first + step)
             below = np.cumsum(gaps[self.order[some]], axis=1)
-            total = below[:, -1:]
-            self._improve(answer, best, below + self.barrier[some], first, upward=False)
-            self._improve(answer, best, total - below + self.barrier[some], first, upward=True)
-        return answer
+            above = below[:, -1:] - below
+            for up, cost in enumerate((below, above)):
+                flat = (cost + self.barrier[some]).reshape(-1, k)
+                least = flat.min(axis=0)
+                better = least < best - tie
+                place = (flat <= least + tie).argmax(axis=0)[better]
+                best[better], upward[better] = least[better], bool(up)
+                feature[better], cut[better] = first + place // n, place % n
+        return Stumps(feature, self._thresholds(gaps, feature, cut), upward)
 
-    def _improve(
-        self, answer: Stumps, best: FloatArray, cost: FloatArray, first: int, *, upward: bool
-    ) -> None:
-        """Take over, for each task, the cheapest of these cuts, shape (features, n, k)."""
-        features, n, k = cost.shape
-        flat = cost.reshape(features * n, k)
-        place = flat.argmin(axis=0)
-        value = flat[place, np.arange(k)]
-        better = value < best
-        feature, cut = np.divmod(place[better], n)
-        best[better] = value[better]
-        answer.features[better] = first + feature
-        answer.thresholds[better] = self.thresholds[first + feature, cut]
-        answer.upward[better] = upward
+    def _thresholds(
+        self, gaps: FloatArray, feature: NDArray[np.intp], cut: NDArray[np.intp]
+    ) -> FloatArray:
+        """Put each threshold halfway between the people on either side who matter to the task."""
+        n, k = gaps.shape
+        task, place = np.arange(k)[:, None], np.arange(n)
+        matters = gaps[self.order[feature], task] != 0
+        at_most = place <= cut[:, None]
+        last = np.where(matters & at_most, place, -1).max(axis=1)
+        first = np.where(matters & ~at_most, place, n).min(axis=1)
+        low = self.sorted[feature, np.maximum(last, 0)]
+        high = self.sorted[feature, np.minimum(first, n - 1)]
+        # Halving first keeps the midpoint finite; where it rounds up to the higher value, the
+        # lower one separates the two just as well.
+        middle = low / 2 + high / 2
+        middle = np.where((low <= middle) & (middle < high), middle, low)
+        return np.where(last < 0, -np.inf, np.where(first == n, np.inf, middle))

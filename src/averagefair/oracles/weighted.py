@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from averagefair.costs import Costs
@@ -66,9 +66,13 @@ class WeightedOracle:
     exact = False
 
     def __post_init__(self) -> None:
-        if not hasattr(self.estimator, "fit") or not hasattr(self.estimator, "predict"):
+        estimator = self.estimator
+        if isinstance(estimator, type) or not (
+            hasattr(estimator, "fit") and is_classifier(estimator)
+        ):
             raise InputError(
-                f"WeightedOracle needs a classifier with fit and predict; got {self.estimator!r}."
+                "an oracle must be one of averagefair's, an object with `exact` and `bind`, or a "
+                f"scikit-learn classifier (an instance); got {self.estimator!r}."
             )
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(

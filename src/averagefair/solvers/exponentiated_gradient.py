@@ -176,7 +176,7 @@ class ExponentiatedGradient:
         dual_bound = 1.0 / alpha if self.dual_bound is None else self.dual_bound
         step = 100.0 / dual_bound if self.step is None else self.step
         rng = np.random.default_rng(0) if rng is None else rng
-        batches = self._batches(learner.sample.m, rng)
+        batches = self._batches(np.flatnonzero(learner.sample.task_weights), rng)
         auditor = Auditor(learner.multiplicities, alpha, dual_bound)
         run = _Game(learner, auditor, step, batches, self)
         trace = iterate(run, max_rounds=self.max_rounds, tol=self.tol, callback=callback)
@@ -197,25 +197,28 @@ class ExponentiatedGradient:
             seconds=trace.seconds,
         )
 
-    def _batches(self, m: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]] | None:
+    def _batches(
+        self, tasks: NDArray[np.intp], rng: np.random.Generator
+    ) -> Iterator[NDArray[np.intp]] | None:
         """Return the tasks of each round, or None for all tasks in every round."""
-        if self.batch_size is None:
+        m, size = len(tasks), self.batch_size
+        if size is None:
             return None
         if self.resample:
-            if self.batch_size > m:
+            if size > m:
                 raise InputError(
-                    f"batch_size must be at most {m}, the tasks; got {self.batch_size}."
+                    f"batch_size must be at most {m}, the tasks there are; got {size}."
                 )
-            return (rng.choice(m, self.batch_size, replace=False) for _ in range(self.max_rounds))
-        needed = self.max_rounds * self.batch_size
+            return (rng.choice(tasks, size, replace=False) for _ in range(self.max_rounds))
+        needed = self.max_rounds * size
         if needed > m:
             raise InputError(
-                f"{self.max_rounds} rounds with a fresh batch of {self.batch_size} tasks each need "
+                f"{self.max_rounds} rounds with a fresh batch of {size} tasks each need "
                 f"{needed} tasks, but there are {m}: a partition uses every task once. Lower "
                 "max_rounds or batch_size, set resample=True to draw the batches anew each round, "
                 "or leave batch_size unset to use all tasks every round."
             )
-        return iter(rng.permutation(m)[:needed].reshape(-1, self.batch_size))
+        return iter(rng.permutation(tasks)[:needed].reshape(-1, size))
 
 
 class _Game:

@@ -132,8 +132,13 @@ def _loop(
     while len(rounds) < max_rounds:
         now = run.step()
         rounds.append(now)
-        if callback is not None and callback(now) is True:
+        if callback is not None and _is_true(callback(now)):
             return StopReason.CALLBACK
         if tol is not None and now.gap < tol and len(rounds) > 1:
             return StopReason.TOLERANCE
     return StopReason.ROUNDS
+
+
+def _is_true(answer: object) -> bool:
+    # A callback often returns something by chance; only a plain True (or NumPy's) is a request.
+    return isinstance(answer, bool | np.bool_) and bool(answer)
