@@ -21,7 +21,7 @@ from averagefair.mixture import Mixture
 from averagefair.oracles import RegressionOracle, WeightedOracle
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Oracle, Rate
-from averagefair.rates import RATES
+from averagefair.rates import RATES, ErrorRate
 from averagefair.sample import FloatArray, Sample
 from averagefair.solvers import ExponentiatedGradient
 from averagefair.solvers.iterate import Callback, Solution
@@ -74,6 +74,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     undefined_individuals_ : array
         Names of those who carry no constraint, since none of their labels counts.
     task_names_ : tuple of str
+    task_weights_ : array, shape (m,)
+        Summing to 1.
     classes_ : array([0, 1])
     seed_ : int
 
@@ -136,7 +138,6 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         solver = ExponentiatedGradient.published() if self.solver is None else self.solver
         alpha = _resolve_alpha(self.alpha, solver)
         sample = Sample(X, Y, individual_weights=sample_weight, task_weights=task_weight)
-        validate_data(self, X, reset=True, skip_check_array=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
 
@@ -155,6 +156,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         certificate, reached = certify(learner, classifiers, solution)
         _warn_if_missed(certificate, solution)
 
+        # Only now is anything written: a fit that fails leaves the model as it was.
+        validate_data(self, X, reset=True, skip_check_array=True)
         self.mapping_ = mapping
         self.classifiers_ = classifiers if learned is sample else mapping.classifiers(sample)
         self.certificate_ = certificate
@@ -162,7 +165,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.common_rate_ = certificate.common_rate
         self.history_ = solution.history
         self.undefined_individuals_ = sample.individual_names[learner.undefined]
-        self.task_names_ = sample.task_names
+        self.task_names_, self.task_weights_ = sample.task_names, sample.task_weights
         self.classes_ = np.array([0, 1])
         self.seed_ = seed
         self._flat = np.ndim(Y) == 1
@@ -209,10 +212,20 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self.mapping_.extend(Y, task_names=task_names)
 
     def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return 1 - overall error on these people, in expectation over the draws."""
+        """Return 1 - overall error on these people, in expectation over the draws.
+
+        Y holds the training tasks' labels, in their order; blanks are left out.
+        """
+        classifiers = self._classifiers(X)
         sample = Sample(X, Y, individual_weights=sample_weight)
-        rate = _resolve_rate("error")
-        return 1.0 - Meter(sample, rate)(self._classifiers(X).decision_probability).error
+        named = getattr(Y, "columns", None) is not None
+        if sample.m != len(self.task_names_) or (named and sample.task_names != self.task_names_):
+            raise InputError(
+                f"Y must have the {len(self.task_names_)} tasks that were learned, in their order; "
+                f"got {sample.m}: {', '.join(sample.task_names[:5])}."
+            )
+        sample = sample.with_labels(Y, task_weights=self.task_weights_)
+        return 1.0 - Meter(sample, ErrorRate())(classifiers.decision_probability).error
 
     def _classifiers(self, X: Any) -> Mixture:
         check_is_fitted(self)
@@ -270,7 +283,9 @@ def _set_aside(rate: Rate, sample: Sample, rng: np.random.Generator) -> tuple[Ra
     order = rng.permutation(sample.m)
     seen = Meter(sample.take_tasks(np.sort(order[:k])), rate).rho
     # Nothing counted among k tasks is taken as half a task: rho tilde must be positive.
-    return rate.with_rho(np.maximum(seen, 0.5 / k)), sample.take_tasks(np.sort(order[k:]))
+    # Rounding may carry a share of all tasks a hair above 1.
+    rho = np.clip(seen, 0.5 / k, 1.0)
+    return rate.with_rho(rho), sample.take_tasks(np.sort(order[k:]))
 
 
 def _warn_if_missed(certificate: Certificate, solution: Solution) -> None:

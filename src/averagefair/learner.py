@@ -73,6 +73,11 @@ class Learner:
     def __init__(self, sample: Sample, rate: Rate, oracle: Oracle) -> None:
         self.sample, self.rate, self.oracle = sample, rate, oracle
         self.meter = Meter(sample, rate)
+        if np.isnan(self.meter.shares).any():
+            raise InputError(
+                "no label is observed for anybody of positive weight: there is nothing to learn "
+                "from. Pass at least one label."
+            )
         present = sample.individual_weights > 0
         self.constrained = np.flatnonzero((self.meter.rho > 0) & present)
         self.undefined = np.flatnonzero((self.meter.rho == 0) & present)

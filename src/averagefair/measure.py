@@ -28,7 +28,8 @@ class Measurement(NamedTuple):
     Attributes
     ----------
     error : float
-        Overall error: the weighted mean of the individual error rates, over those who have one.
+        Overall error: the weighted mean of the individual error rates, over those who have one;
+        NaN where nobody has.
     rates : array, shape (n,)
         Individual rates R_i; NaN where undefined.
     """
@@ -58,7 +59,8 @@ class Meter:
     error_rho : array, shape (n,)
         How much of each individual's tasks is observed.
     shares : array, shape (n,)
-        a_i: each individual's share in the overall error; 0 where nothing is observed.
+        a_i: each individual's share in the overall error; 0 where nothing of theirs is observed,
+        NaN where nothing is observed at all.
 
     Examples
     --------
@@ -79,12 +81,7 @@ class Meter:
         self.rho = rate.negatives * negatives + rate.positives * positives
         self.error_rho = negatives + positives
         seen = np.where(self.error_rho > 0, sample.individual_weights, 0.0)
-        if not seen.any():
-            raise InputError(
-                "no label is observed for anybody of positive weight: there is nothing to learn "
-                "from. Pass at least one label."
-            )
-        self.shares = seen / seen.sum()
+        self.shares = seen / seen.sum() if seen.any() else np.full(sample.n, np.nan)
         self._rho_or_nan = np.where(self.rho > 0, self.rho, np.nan)
         self._error_rho_or_one = np.where(self.error_rho > 0, self.error_rho, 1.0)
 

@@ -55,7 +55,7 @@ class Mixture:
                 f"a mixture needs one probability for each hypothesis and at least one; got "
                 f"{q.shape} probabilities for {len(self.hypotheses)} hypotheses."
             )
-        if (q < 0).any() or abs(q.sum() - 1.0) > 1e-9:
+        if not ((q >= 0).all() and abs(q.sum() - 1.0) <= 1e-9):
             raise InputError(
                 f"probabilities must not be negative and must sum to 1; got a least of {q.min()!r} "
                 f"and a sum of {q.sum()!r}."

@@ -41,10 +41,7 @@ def id_keys(ids: ArrayLike) -> Keys:
     >>> bool((id_keys(["a", "bb"])[:1] == id_keys(["a"])).all())
     True
     """
-    given: NDArray[Any] = np.asarray(ids)
-    if given.ndim != 1:
-        raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
-    text = given.astype(np.str_)
+    text = _id_text(ids)
     if text.size == 0:
         return np.zeros(0, dtype=np.uint64)
     letters = np.ascontiguousarray(text).view(np.uint32).reshape(len(text), -1)
@@ -53,6 +50,26 @@ def id_keys(ids: ArrayLike) -> Keys:
         # The width of the array depends on the longest id; padding must not reach the key.
         state = np.where(column == 0, state, _mix(state, column.astype(np.uint64)))
     return state
+
+
+def _id_text(ids: ArrayLike) -> NDArray[np.str_]:
+    given: NDArray[Any] = np.asarray(ids)
+    if given.ndim != 1:
+        raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
+    blank = (
+        np.array([value is None or value != value for value in given])
+        if (given.dtype.kind == "O")
+        else given != given
+    )
+    if np.any(blank):
+        raise InputError(
+            f"ids must not be blank; position {int(np.flatnonzero(blank)[0])} is. Draws could not "
+            "be repeated."
+        )
+    if given.dtype.kind == "f" and (given == np.floor(given)).all() and (abs(given) < 2**53).all():
+        # Tables hold whole ids with a gap as floats: 7.0 is 7.
+        given = given.astype(np.int64)
+    return given.astype(np.str_)
 
 
 def task_keys(names: Sequence[str]) -> Keys:

@@ -238,6 +238,7 @@ class _Game:
         self.pool = Pool(n)
         self.picks: list[int] = []
         self.error_sum = self.common_rate_sum = 0.0
+        self.error_count = 0
         self.rate_sum, self.rate_count = np.zeros(n), np.zeros(n)
         self.multiplier_sum = np.zeros((2, n))
         self.best_gap = np.inf
@@ -273,22 +274,21 @@ class _Game:
         return self.pool.add(play)
 
     def _add_up(self, play: Play, multipliers: FloatArray) -> None:
-        self.error_sum += play.error
         self.common_rate_sum += play.common_rate
         self.multiplier_sum += multipliers
-        if self.batches is None:
-            self.rate_sum += play.rates
-            self.rate_count += 1.0
-        else:
-            defined = ~np.isnan(play.rates)
-            self.rate_sum[defined] += play.rates[defined]
-            self.rate_count += defined
+        # A batch may say nothing about somebody, or about anybody: no rate, no error.
+        known = not np.isnan(play.error)
+        self.error_sum += play.error if known else 0.0
+        self.error_count += known
+        defined = ~np.isnan(play.rates)
+        self.rate_sum += np.where(defined, play.rates, 0.0)
+        self.rate_count += defined
 
     def _standing(self, answer: Play) -> Round:
         """Measure the averages so far; ``answer`` is the oracle's, replayed or not."""
         count, slack = len(self.picks), self.auditor.slack
-        error, common_rate = self.error_sum / count, self.common_rate_sum / count
-        # In batches somebody may not have been measured yet: no rate, so no violation.
+        error, common_rate = self.error_sum / max(1, self.error_count), self.common_rate_sum / count
+        # Whoever has not been measured yet violates nothing.
         average = np.where(
             self.rate_count > 0, self.rate_sum / np.maximum(self.rate_count, 1.0), common_rate
         )
