@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges import COUNTS, plain_error, plain_rates
 
 from averagefair import (
     ErrorRate,
@@ -17,13 +18,12 @@ from averagefair import (
 )
 from averagefair.costs import CostRule, Costs
 
-# A rate, and the labels on which a mistake counts towards it.
 RATES = {
-    "error": (ErrorRate(), {0, 1}),
-    "false_positive": (FalsePositiveRate(), {0}),
-    "false_negative": (FalseNegativeRate(), {1}),
+    "error": ErrorRate(),
+    "false_positive": FalsePositiveRate(),
+    "false_negative": FalseNegativeRate(),
 }
-all_rates = pytest.mark.parametrize(("rate", "counted"), RATES.values(), ids=RATES)
+all_rates = pytest.mark.parametrize("kind", RATES)
 
 
 def label_of(sign):
@@ -63,42 +63,22 @@ def test_one_price_for_both_mistakes_given_once_or_twice_is_the_same():
 
 
 @all_rates
-def test_prices_are_the_papers(rate, counted):
+def test_prices_are_the_papers(kind):
     draw = np.random.default_rng(1)
-    objective, leverage, weights = (
-        draw.uniform(size=6),
-        draw.uniform(1, 9, 6),
-        draw.normal(size=6),
-    )
-    rule = CostRule(objective, leverage, rate.negatives, rate.positives)
+    objective, leverage = draw.uniform(size=6), draw.uniform(1, 9, 6)
+    weights = draw.normal(size=6)
+    rule = CostRule(objective, leverage, RATES[kind].negatives, RATES[kind].positives)
     false_positive, false_negative = rule.prices(weights)
     for i in range(6):
         pull = weights[i] * leverage[i]
-        assert false_positive[i] == pytest.approx(objective[i] + (pull if 0 in counted else 0))
-        assert false_negative[i] == pytest.approx(objective[i] + (pull if 1 in counted else 0))
-
-
-def lagrangian_by_hand(labels, decisions, counted, weights, individual_weights, task_weights):
-    """err + sum_i w_i R_i, by the definitions; weights only where R_i is defined."""
-
-    def rate_of(i, which):
-        cells = [j for j, label in enumerate(labels[i]) if label in which and task_weights[j] > 0]
-        whole = sum(task_weights[j] for j in cells)
-        wrong = sum(task_weights[j] for j in cells if decisions[i][j] != labels[i][j])
-        return wrong / whole if whole else math.nan
-
-    people = range(len(labels))
-    errors = {i: rate_of(i, {0, 1}) for i in people}
-    seen = [i for i in people if not math.isnan(errors[i])]
-    shares = sum(individual_weights[i] for i in seen)
-    error = sum(individual_weights[i] * errors[i] for i in seen) / shares
-    return error + sum(weights[i] * rate_of(i, counted) for i in people if weights[i] != 0)
+        assert false_positive[i] == pytest.approx(objective[i] + pull * (0 in COUNTS[kind]))
+        assert false_negative[i] == pytest.approx(objective[i] + pull * (1 in COUNTS[kind]))
 
 
 @all_rates
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("blanks", [0.0, 0.3], ids=["complete", "blanks"])
-def test_the_costs_of_all_tasks_add_up_to_the_lagrangian(rate, counted, weighted, blanks):
+def test_the_costs_of_all_tasks_add_up_to_the_lagrangian(kind, weighted, blanks):
     """Two sets of decisions differ in what they are charged as they differ in the Lagrangian."""
     draw = np.random.default_rng(2)
     n, m = 12, 5
@@ -108,7 +88,7 @@ def test_the_costs_of_all_tasks_add_up_to_the_lagrangian(rate, counted, weighted
     people = draw.uniform(0.5, 3, n) if weighted else np.ones(n)
     tasks = draw.uniform(0.5, 3, m) if weighted else np.ones(m)
     sample = Sample(np.zeros((n, 1)), labels, individual_weights=people, task_weights=tasks)
-    learner = Learner(sample, rate, StumpOracle())
+    learner = Learner(sample, RATES[kind], StumpOracle())
     weights = draw.normal(size=n)
     costs = Costs(sample.signs, *learner.cost_rule.prices(weights))
 
@@ -116,7 +96,8 @@ def test_the_costs_of_all_tasks_add_up_to_the_lagrangian(rate, counted, weighted
         return float(((costs.gaps() * decisions) @ sample.task_weights).sum())
 
     def lagrangian(decisions):
-        return lagrangian_by_hand(labels, decisions, counted, weights, people, tasks)
+        error = plain_error(labels, decisions, tasks, people)
+        return error + weights @ plain_rates(labels, decisions, kind, tasks)
 
     first, second = draw.integers(0, 2, (2, n, m))
     difference = lagrangian(first) - lagrangian(second)

@@ -33,11 +33,6 @@ pytestmark = [
 SHORT = ExponentiatedGradient(max_rounds=10)
 FEATURES = ["age", "income", "debt"]
 TASKS = [f"task{j}" for j in range(5)]
-NUMBERED_COLUMNS = pytest.mark.xfail(
-    strict=True,
-    raises=AttributeError,
-    reason="tables.py asks narwhals for a column by its number, which pandas columns may have",
-)
 
 
 def model(**params):
@@ -120,19 +115,12 @@ class AnyTwoLabels(AverageFairClassifier):
         return self.encoder_.inverse_transform(super().predict(X))
 
 
-WITH_NUMBERED_COLUMNS = {
-    "check_classifier_data_not_an_array",
-    "check_sample_weights_pandas_series",
-}
-
-
 def _checks_of_other_labels():
     estimator = AnyTwoLabels(alpha=0.3, solver=SHORT, random_state=0)
     for instance, check in estimator_checks_generator(estimator, mark=None):
         name = check.func.__name__
         if name in OTHER_LABELS:
-            marks = [NUMBERED_COLUMNS] if name in WITH_NUMBERED_COLUMNS else []
-            yield pytest.param(instance, check, id=name, marks=marks)
+            yield pytest.param(instance, check, id=name)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(_checks_of_other_labels()))
@@ -331,7 +319,6 @@ def test_lists_and_other_number_types_give_the_same_model():
         assert_same_model(model().fit(features, labels), plain, X)
 
 
-@NUMBERED_COLUMNS
 def test_a_pandas_table_with_numbered_columns_is_a_table_like_any_other():
     X, Y = people()
     features = pd.DataFrame(X)
@@ -341,7 +328,6 @@ def test_a_pandas_table_with_numbered_columns_is_a_table_like_any_other():
     )
 
 
-@NUMBERED_COLUMNS
 def test_a_series_without_a_name_is_a_task():
     X, Y = people()
     series, array = model().fit(X, pd.Series(Y[:, 0])), model().fit(X, Y[:, 0])

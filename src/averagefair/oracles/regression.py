@@ -99,9 +99,11 @@ class _Regression:
         self.mean += rest
         features -= rest
         deviation = np.sqrt(np.einsum("i,ij,ij->j", counts, features, features) / counts.sum())
-        largest = np.maximum(sample.features.max(axis=0), -sample.features.min(axis=0))
+        present = counts > 0
+        people = sample.features if present.all() else sample.features[present]
+        low, high = people.min(axis=0), people.max(axis=0)
         # A column that varies by rounding alone is constant: it gets no coefficient.
-        varies = np.ptp(sample.features, axis=0) > 1e-13 * largest
+        varies = high - low > 1e-13 * np.maximum(np.abs(low), np.abs(high))
         self.scale = np.where(varies & (deviation > 0), deviation, np.inf)
         features /= self.scale
         self.typical = np.hypot(self.mean, deviation)

@@ -180,7 +180,8 @@ class ExponentiatedGradient:
         auditor = Auditor(learner.multiplicities, alpha, dual_bound)
         run = _Game(learner, auditor, step, batches, self)
         trace = iterate(run, max_rounds=self.max_rounds, tol=self.tol, callback=callback)
-        counts = np.bincount(run.picks, minlength=len(run.pool))
+        # An interrupt may have cut a round short: only those on record count.
+        counts = np.bincount(run.picks[: len(trace.history)], minlength=len(run.pool))
         played = np.flatnonzero(counts)
         return Solution(
             weights=run.pool.weights[played],
