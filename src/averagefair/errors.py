@@ -10,6 +10,10 @@ class InputError(ValueError):
     """Something handed to averagefair breaks a rule; nothing was changed."""
 
 
+class InputTypeError(InputError, TypeError):
+    """A cell holds something that is not a number at all."""
+
+
 class DatasetError(InputError):
     """A data set could not be found or read; the message says how to get it."""
 

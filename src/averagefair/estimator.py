@@ -13,9 +13,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from averagefair.certificate import Certificate, certify
+from averagefair.checks import positive_number
 from averagefair.errors import InputError
 from averagefair.learner import Learner
-from averagefair.mapping import Mapping
+from averagefair.mapping import Mapping, merge_rounds
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
 from averagefair.oracles import RegressionOracle, WeightedOracle
@@ -25,6 +26,7 @@ from averagefair.rates import RATES, ErrorRate
 from averagefair.sample import FloatArray, Sample
 from averagefair.solvers import ExponentiatedGradient
 from averagefair.solvers.iterate import Callback, Solution
+from averagefair.tables import read_table
 
 DEFAULT_ALPHA = 0.05
 
@@ -77,6 +79,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     task_weights_ : array, shape (m,)
         Summing to 1.
     classes_ : array([0, 1])
+    holdout_task_names_ : tuple of str
+        The tasks that ``rate.holdout_tasks`` set aside.
     seed_ : int
 
     Notes
@@ -114,7 +118,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         sample_weight: ArrayLike | None = None,
         task_weight: ArrayLike | None = None,
     ) -> AverageFairClassifier:
@@ -123,52 +127,55 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : array-like or DataFrame of any library, shape (n, d)
-        Y : array-like or DataFrame of any library, shape (n, m) or (n,)
-            Labels 0/1; NaN, None or missing where unobserved.
+        y : array-like or DataFrame of any library, shape (n, m) or (n,)
+            Labels 0/1, a column for each task; NaN, None or missing where unobserved.
         sample_weight : array-like of shape (n,), optional
             How many people each row stands for.
         task_weight : array-like of shape (m,), optional
             How often a person meets each task, up to a common factor.
         """
-        if Y is None:
+        if y is None:
             raise InputError(
                 "AverageFairClassifier requires y to be passed, but the target y is None."
             )
         rate, oracle = _resolve_rate(self.rate), _resolve_oracle(self.oracle)
-        solver = ExponentiatedGradient.published() if self.solver is None else self.solver
+        solver = _resolve_solver(self.solver)
         alpha = _resolve_alpha(self.alpha, solver)
-        sample = Sample(X, Y, individual_weights=sample_weight, task_weights=task_weight)
+        if self.callback is not None and not callable(self.callback):
+            raise InputError(f"`callback` must be callable; got {self.callback!r}.")
+        sample = Sample(X, y, individual_weights=sample_weight, task_weights=task_weight)
+        validate_data(BaseEstimator(), X, reset=True, skip_check_array=True)
+        warn_of_constant_tasks(sample, oracle)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
 
-        warn_of_constant_tasks(sample, oracle)
-        rate, learned = _set_aside(rate, sample, rng)
+        rate, learned, aside = _set_aside(rate, sample, rng)
         learner = Learner(learned, rate, oracle)
         solution = solver.solve(learner, alpha, callback=self.callback, rng=rng)
-        mapping = Mapping(
-            learned, oracle, learner.cost_rule,
-            learner.scatter(solution.weights), solution.mixture, seed,
-        )  # fmt: skip
+        first, chances = merge_rounds(solution.weights, solution.mixture)
+        weights = learner.scatter(solution.weights[first])
+        mapping = Mapping(learned, oracle, learner.cost_rule, weights, chances, seed)
         if solution.hypotheses is None:
             classifiers = mapping.classifiers(learned)
         else:
-            classifiers = Mixture(solution.hypotheses, solution.mixture, learned, seed)
+            classifiers = Mixture([solution.hypotheses[k] for k in first], chances, learned, seed)
         certificate, reached = certify(learner, classifiers, solution)
-        _warn_if_missed(certificate, solution)
+        every_task = mapping.classifiers(sample) if len(aside) else classifiers
 
         # Only now is anything written: a fit that fails leaves the model as it was.
         validate_data(self, X, reset=True, skip_check_array=True)
-        self.mapping_ = mapping
-        self.classifiers_ = classifiers if learned is sample else mapping.classifiers(sample)
+        self.mapping_, self.classifiers_ = mapping, every_task
         self.certificate_ = certificate
         self.error_, self.individual_rates_ = reached
         self.common_rate_ = certificate.common_rate
         self.history_ = solution.history
         self.undefined_individuals_ = sample.individual_names[learner.undefined]
         self.task_names_, self.task_weights_ = sample.task_names, sample.task_weights
+        self.holdout_task_names_ = tuple(sample.task_names[task] for task in aside)
         self.classes_ = np.array([0, 1])
         self.seed_ = seed
-        self._flat = np.ndim(Y) == 1
+        self._flat, self._named_tasks = np.ndim(y) == 1, hasattr(y, "columns")
+        _warn_if_missed(certificate, solution)
         return self
 
     def decision_probability(self, X: Any) -> FloatArray:
@@ -211,24 +218,28 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         return self.mapping_.extend(Y, task_names=task_names)
 
-    def score(self, X: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 - overall error on these people, in expectation over the draws.
 
-        Y holds the training tasks' labels, in their order; blanks are left out.
+        ``y`` holds their labels on the training tasks, in their order; blanks are left out.
         """
         classifiers = self._classifiers(X)
-        sample = Sample(X, Y, individual_weights=sample_weight)
-        named = getattr(Y, "columns", None) is not None
+        sample = Sample(X, y, individual_weights=sample_weight)
+        named = self._named_tasks and hasattr(y, "columns")
         if sample.m != len(self.task_names_) or (named and sample.task_names != self.task_names_):
             raise InputError(
-                f"Y must have the {len(self.task_names_)} tasks that were learned, in their order; "
+                f"y must have the {len(self.task_names_)} tasks that were learned, in their order; "
                 f"got {sample.m}: {', '.join(sample.task_names[:5])}."
             )
-        sample = sample.with_labels(Y, task_weights=self.task_weights_)
-        return 1.0 - Meter(sample, ErrorRate())(classifiers.decision_probability).error
+        sample = sample.with_labels(y, task_weights=self.task_weights_)
+        error = Meter(sample, ErrorRate())(classifiers.decision_probability).error
+        if np.isnan(error):
+            raise InputError("y must have at least one label to score against; all are blank.")
+        return 1.0 - error
 
     def _classifiers(self, X: Any) -> Mixture:
         check_is_fitted(self)
+        read_table(X, "X")
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.classifiers_
 
@@ -247,12 +258,13 @@ def _resolve_alpha(alpha: float | None, solver: Any) -> float:
     if alpha is None:
         own = getattr(solver, "slack", None)
         return DEFAULT_ALPHA if own is None else float(own)
-    if not (isinstance(alpha, int | float | np.number) and 0 < alpha <= 0.5):
+    try:
+        return positive_number("alpha", alpha, most=0.5)
+    except InputError as error:
         raise InputError(
-            f"`alpha` must lie in (0, 0.5]; got {alpha!r}. At 0.5 the constraint never binds: "
-            "rates lie in [0, 1], all within 0.5 of a half."
-        )
-    return float(alpha)
+            f"{error} At 0.5 the constraint never binds: rates lie in [0, 1], all within 0.5 of a "
+            "half."
+        ) from None
 
 
 def _resolve_rate(rate: str | Rate) -> Rate:
@@ -268,24 +280,44 @@ def _resolve_rate(rate: str | Rate) -> Rate:
 def _resolve_oracle(oracle: Any) -> Oracle:
     if oracle is None:
         return RegressionOracle()
-    return oracle if isinstance(oracle, Oracle) else WeightedOracle(oracle)
+    if isinstance(oracle, Oracle) and not isinstance(oracle, type):
+        return oracle
+    return WeightedOracle(oracle)
 
 
-def _set_aside(rate: Rate, sample: Sample, rng: np.random.Generator) -> tuple[Rate, Sample]:
-    """Estimate rho on tasks set aside (FPAIF's F_0), and return the tasks left to learn from."""
+def _resolve_solver(solver: Any) -> Any:
+    if solver is None:
+        return ExponentiatedGradient.published()
+    if isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
+        raise InputError(
+            "`solver` must be an object with a method solve, such as "
+            f"ExponentiatedGradient.published(); got {solver!r}."
+        )
+    return solver
+
+
+def _set_aside(
+    rate: Rate, sample: Sample, rng: np.random.Generator
+) -> tuple[Rate, Sample, NDArray[np.intp]]:
+    """Estimate rho on tasks set aside (FPAIF's F_0).
+
+    Returns the rate with those estimates, the tasks left to learn from, and which were set aside.
+    """
     k = rate.holdout_tasks
     if k == 0:
-        return rate, sample
-    if k >= sample.m:
+        return rate, sample, np.zeros(0, dtype=np.intp)
+    met = np.flatnonzero(sample.task_weights)
+    if k >= met.size:
         raise InputError(
-            f"holdout_tasks must leave at least one of the {sample.m} tasks to learn; got {k}."
+            f"holdout_tasks must leave at least one of the {met.size} tasks of positive weight to "
+            f"learn from; got {k}."
         )
-    order = rng.permutation(sample.m)
-    seen = Meter(sample.take_tasks(np.sort(order[:k])), rate).rho
-    # Nothing counted among k tasks is taken as half a task: rho tilde must be positive.
-    # Rounding may carry a share of all tasks a hair above 1.
-    rho = np.clip(seen, 0.5 / k, 1.0)
-    return rate.with_rho(rho), sample.take_tasks(np.sort(order[k:]))
+    aside = np.sort(rng.choice(met, k, replace=False))
+    seen = Meter(sample.take_tasks(aside), rate).rho
+    # Nothing counted among k tasks is taken as half a task, since rho tilde must be positive;
+    # rounding may carry a share of all tasks a hair above 1.
+    rate = rate.with_rho(np.clip(seen, 0.5 / k, 1.0))
+    return rate, sample.take_tasks(np.setdiff1d(np.arange(sample.m), aside)), aside
 
 
 def _warn_if_missed(certificate: Certificate, solution: Solution) -> None:

@@ -156,5 +156,5 @@ class Learner:
             f"undefined, since none of their labels counts towards it: {names}{more}. "
             "They carry no constraint.",
             UndefinedRateWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.checks import whole_number
 from averagefair.costs import CostRule, Costs
-from averagefair.errors import InputError
 from averagefair.mixture import Mixture
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Oracle
@@ -49,12 +49,10 @@ class Mapping:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        merged: dict[bytes, int] = {}
-        place = [merged.setdefault(_digest(row), len(merged)) for row in self.weights]
-        if len(merged) < len(place):
-            _, first = np.unique(place, return_index=True)
+        first, mixture = merge_rounds(self.weights, self.mixture)
+        if len(first) < len(self.weights):
             object.__setattr__(self, "weights", self.weights[first])
-            object.__setattr__(self, "mixture", np.bincount(place, weights=self.mixture))
+            object.__setattr__(self, "mixture", mixture)
 
     def extend(self, Y: Any, *, task_names: Sequence[Any] | NDArray[Any] | None = None) -> Mixture:
         """Return the classifiers of new tasks, one oracle call for each round and task.
@@ -64,7 +62,8 @@ class Mapping:
         Y : array-like or DataFrame, shape (n, k) or (n,)
             The new tasks' labels on the training individuals, in their order; blanks allowed.
         task_names : sequence, optional
-            Default: the columns of Y.
+            Default: the columns of Y; without such, names made from the labels, so that two tasks
+            share their draws only if they are the same.
         """
         sample = self.individuals.with_labels(Y, task_names=task_names)
         warn_of_constant_tasks(sample, self.oracle)
@@ -86,8 +85,7 @@ class Mapping:
         high probability, once r reaches ``theory.sparse_support`` (Definition "Sparse Randomized
         Classifiers" and the proof of the generalisation theorem).
         """
-        if r != int(r) or r < 1:
-            raise InputError(f"r must be a whole number, 1 or more; got {r!r}.")
+        r = whole_number("r", r)
         draws = np.random.default_rng(random_state).multinomial(r, self.mixture)
         kept = np.flatnonzero(draws)
         return replace(self, weights=self.weights[kept], mixture=draws[kept] / r)
@@ -97,5 +95,12 @@ class Mapping:
         return f"Mapping({k} rounds over {n} individuals, oracle={self.oracle!r})"
 
 
-def _digest(row: FloatArray) -> bytes:
-    return blake2b(row.tobytes(), digest_size=16).digest()
+def merge_rounds(weights: FloatArray, mixture: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Find the rounds with distinct weights: the first of each kind, and their joint chances."""
+    merged: dict[bytes, int] = {}
+    place = [
+        merged.setdefault(blake2b(row.tobytes(), digest_size=16).digest(), len(merged))
+        for row in weights
+    ]
+    first = np.unique(place, return_index=True)[1]
+    return first, np.asarray(np.bincount(place, weights=mixture), dtype=np.float64)

@@ -81,8 +81,9 @@ class Mixture:
             block = features[rows]
             for share, hypothesis in zip(self.probabilities, self.hypotheses, strict=True):
                 out[rows] += share * hypothesis.decide(block)
-        # The shares of those who all decide 1 may add up to 1 + 1e-16.
-        return np.minimum(out, 1.0, out=out)
+        # Where all decide 1, the shares add up to 1 but for rounding.
+        out[out > 1.0 - 1e-12] = 1.0
+        return out
 
     def predict(self, X: Any, ids: ArrayLike | None = None) -> NDArray[np.int8]:
         """Draw decisions 0/1, shape (n, k): the same person and task always get the same draw.

@@ -18,6 +18,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from averagefair.checks import whole_number
 from averagefair.errors import InputError
 
 
@@ -44,9 +45,7 @@ class _LabelRate:
     holdout_tasks: int = 0
 
     def __post_init__(self) -> None:
-        k = self.holdout_tasks
-        if not isinstance(k, int | np.integer) or k < 0:
-            raise InputError(f"holdout_tasks must be a whole number, 0 or more; got {k!r}.")
+        k = whole_number("holdout_tasks", self.holdout_tasks, least=0)
         if self.rho is None:
             return
         if k:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,10 @@ class Sample:
         task_weights: ArrayLike | None = None,
         task_names: Sequence[Any] | NDArray[Any] | None = None,
     ) -> Sample:
-        """Return the same individuals with the labels of other tasks."""
+        """Return the same individuals with the labels of other tasks.
+
+        Tasks without names are named after their labels, lest they be taken for the first ones.
+        """
         labels = read_table(Y, "Y", one_column=True)
         if len(labels.cells) != self.n:
             raise InputError(
@@ -139,7 +143,10 @@ class Sample:
             )
         if self.indexed:
             _check_index(self.individual_names, labels.row_names, "the training individuals", "Y")
-        return self._replace(**_tasks(labels, task_weights, task_names))
+        tasks = _tasks(labels, task_weights, task_names)
+        if task_names is None and labels.columns is None:
+            tasks["task_names"] = _names_by_labels(tasks["signs"])
+        return self._replace(**tasks)
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
         """Return the same individuals with only the tasks of these positions."""
@@ -259,6 +266,11 @@ def _tasks(
     }
 
 
+def _names_by_labels(signs: SignArray) -> tuple[str, ...]:
+    digests = (blake2b(column.tobytes(), digest_size=4).hexdigest() for column in signs.T)
+    return tuple(f"task-{digest}" for digest in digests)
+
+
 def _signs(cells: NDArray[Any], task_names: Sequence[str]) -> SignArray:
     ones, zeros = cells == 1, cells == 0
     signs: SignArray = zeros.view(np.int8) - ones.view(np.int8)
@@ -268,9 +280,9 @@ def _signs(cells: NDArray[Any], task_names: Sequence[str]) -> SignArray:
     if not known.all():
         row, column = map(int, np.argwhere(~known)[0])
         raise InputError(
-            "labels must be 0, 1 or blank (NaN, None); Unknown label type: row "
-            f"{row}, task {task_names[column]!r} holds {cells[row, column].item()!r}. Encode each "
-            "task as 0/1, one column for each task."
+            "labels must be 0, 1 or blank (NaN, None). Only binary classification is supported. "
+            f"Unknown label type: row {row}, task {task_names[column]!r} holds "
+            f"{cells[row, column].item()!r}. Encode each task as 0/1, one column for each task."
         )
     return signs
 

@@ -53,23 +53,41 @@ def id_keys(ids: ArrayLike) -> Keys:
 
 
 def _id_text(ids: ArrayLike) -> NDArray[np.str_]:
-    given: NDArray[Any] = np.asarray(ids)
+    """Write every id as text, the same whatever else is in the list: 7, 7.0 and "7" are alike."""
+    # A list is read one by one: NumPy would turn [1, 2.5] into floats and ["a", None] into text.
+    given: NDArray[Any] = (
+        np.array(ids, dtype=object) if isinstance(ids, list | tuple) else (np.asarray(ids))
+    )
     if given.ndim != 1:
         raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
-    blank = (
-        np.array([value is None or value != value for value in given])
-        if (given.dtype.kind == "O")
-        else given != given
-    )
-    if np.any(blank):
+    if given.dtype.kind == "O":
+        text = [_one_id(value) for value in given]
+        blank = np.array([one is None for one in text], dtype=bool)
+        given = np.array([one or "" for one in text], dtype=np.str_)
+    elif given.dtype.kind == "f":
+        blank = np.isnan(given)
+        whole = (given == np.floor(given)) & (np.abs(given) < 2.0**63)
+        numbers = np.where(whole, given, 0.0).astype(np.int64)
+        given = np.where(whole, numbers.astype(np.str_), given.astype(np.str_))
+    else:
+        blank = np.zeros(len(given), dtype=bool)
+    if blank.any():
         raise InputError(
-            f"ids must not be blank; position {int(np.flatnonzero(blank)[0])} is. Draws could not "
-            "be repeated."
+            f"ids must not be blank; position {int(np.flatnonzero(blank)[0])} is. Its draws could "
+            "not be repeated."
         )
-    if given.dtype.kind == "f" and (given == np.floor(given)).all() and (abs(given) < 2**53).all():
-        # Tables hold whole ids with a gap as floats: 7.0 is 7.
-        given = given.astype(np.int64)
     return given.astype(np.str_)
+
+
+def _one_id(value: Any) -> str | None:
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    if isinstance(value, float | np.floating):
+        if value != value:
+            return None
+        number = float(value)
+        return str(int(number) if number.is_integer() and abs(number) < 2.0**63 else number)
+    return str(value)
 
 
 def task_keys(names: Sequence[str]) -> Keys:

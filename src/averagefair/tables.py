@@ -12,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from averagefair.errors import InputError
+from averagefair.errors import InputError, InputTypeError
 
 
 class Table(NamedTuple):
@@ -50,6 +50,8 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
             f"{what} is a sparse matrix ({type(data).__name__}); sparse input is not supported. "
             f"Pass {what}.toarray() if it fits in memory."
         )
+    if hasattr(data, "collect"):
+        raise InputError(f"{what} is a lazy table ({type(data).__name__}); pass {what}.collect().")
     cells = _as_array(data, what)
     if cells.ndim == 1 and one_column:
         cells = cells[:, None]
@@ -145,8 +147,9 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
     for place, value in np.ndenumerate(cells):
         try:
             out[place] = np.nan if _is_blank(value) else _number(value)
-        except (TypeError, ValueError):
-            raise InputError(
+        except (TypeError, ValueError) as error:
+            kind = InputTypeError if isinstance(error, TypeError) else InputError
+            raise kind(
                 f"{what} must hold numbers; row {place[0]}, column "
                 f"{place[1] if column is None else repr(column)} holds {value!r} (argument must be "
                 "a string or a number that float() reads). Encode it as a number first."

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
+from averagefair.checks import whole_number
 from averagefair.errors import InputError
 
 _REALS = {
@@ -46,9 +47,7 @@ def _real(name: str, value: float) -> float:
 
 
 def _count(name: str, value: int) -> int:
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= 1:
-        return int(value)
-    raise InputError(f"`{name}` must be a whole number, at least 1; got {value!r}. {_COUNTS[name]}")
+    return whole_number(name, value, remedy=_COUNTS[name])
 
 
 def _ceil(what: str, value: float) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 
 import numpy as np
 
 from averagefair.blocks import row_blocks
+from averagefair.checks import whole_number
 from averagefair.datasets.split import BoolArray, LabelArray, Split
 from averagefair.errors import InputError
 
@@ -81,14 +81,15 @@ def make_synthetic(
     >>> population.majority[:, 0]
     array([ True,  True,  True,  True,  True,  True, False, False])
     """
-    n, m, d = _count("n", n, 1), _count("m", m, 1), _count("d", d, 1)
-    n_new, m_new = _count("n_holdout", n_holdout, 0), _count("m_holdout", m_holdout, 0)
+    n, m, d = whole_number("n", n), whole_number("m", m), whole_number("d", d)
+    n_new = whole_number("n_holdout", n_holdout, least=0)
+    m_new = whole_number("m_holdout", m_holdout, least=0)
     if not 0.5 <= q <= 1:
         raise InputError(
             f"`q` must lie in [0.5, 1]; got {q!r}. It is the chance that a person of group 1 "
             "falls into a task's majority; below 0.5, swap the groups instead."
         )
-    seeds = np.random.SeedSequence(_count("random_state", random_state, 0)).spawn(8)
+    seeds = np.random.SeedSequence(whole_number("random_state", random_state, least=0)).spawn(8)
     streams = [np.random.default_rng(seed) for seed in seeds]
     people, people_new = _signs(streams[0], n, d), _signs(streams[1], n_new, d)
     weights, weights_new = _signs(streams[2], m, 2, d), _signs(streams[3], m_new, 2, d)
@@ -107,17 +108,6 @@ def make_synthetic(
         weights_new=weights_new,
         majority=majority,
     )
-
-
-def _count(name: str, value: int, least: int) -> int:
-    rule = f"`{name}` must be a whole number, {least} or more; got {value!r}."
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise InputError(rule) from None
-    if count < least:
-        raise InputError(rule)
-    return count
 
 
 def _signs(rng: np.random.Generator, *shape: int) -> LabelArray:

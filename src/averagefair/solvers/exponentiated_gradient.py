@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair import theory
 from averagefair.auditor import Auditor, deviation, lagrangian, worst_case
+from averagefair.checks import positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.learner import Learner, Play
 from averagefair.sample import FloatArray
@@ -131,14 +133,12 @@ class ExponentiatedGradient:
         )
 
     def __post_init__(self) -> None:
-        for name in ("max_rounds", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and (value != int(value) or value < 1):
-                raise InputError(f"{name} must be a whole number, 1 or more; got {value!r}.")
-        for name in ("dual_bound", "step", "tol", "slack"):
-            value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise InputError(f"{name} must be finite and positive; got {value!r}.")
+        whole_number("max_rounds", self.max_rounds)
+        if self.batch_size is not None:
+            whole_number("batch_size", self.batch_size)
+        for name, most in {"dual_bound": inf, "step": inf, "tol": inf, "slack": 0.5}.items():
+            if getattr(self, name) is not None:
+                positive_number(name, getattr(self, name), most)
         if self.batch_size is not None and self.replay:
             raise InputError(
                 "replay compares plays on the same tasks, but batch_size gives each round its own. "
