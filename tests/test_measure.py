@@ -118,6 +118,11 @@ def test_always_right_is_zero_and_always_wrong_is_one_exactly(kind):
         assert wrong.error == pytest.approx(1.0, rel=1e-15)
 
 
+def test_mistakes_on_hundreds_of_tasks_are_all_counted():
+    measured = meter_of(np.ones((2, 300)), ErrorRate())(looked_up(np.zeros((2, 300), dtype=bool)))
+    assert_rates(measured.rates, [1.0, 1.0])
+
+
 @all_rates
 @pytest.mark.parametrize("weighted", [False, True], ids=["tasks alike", "task weights"])
 @pytest.mark.parametrize("dtype", [float, np.float32, int, np.int8, np.uint8])
@@ -311,3 +316,10 @@ def test_outside_estimates_do_not_change_what_is_measured():
     estimated = meter_of(labels, FalsePositiveRate(rho=np.full(13, 0.3)))(looked_up(chances))
     assert_rates(estimated.rates, list(plain.rates))
     assert estimated.error == plain.error
+
+
+def test_labels_and_decisions_of_people_in_another_order_are_refused():
+    labels = pd.DataFrame({"a": [0, 1]}, index=["x", "y"])
+    decisions = pd.DataFrame({"a": [1, 0]}, index=["y", "x"])
+    with pytest.raises(InputError, match="row 0 labels has 'x' and decisions has 'y'"):
+        individual_rates(ErrorRate(), labels, decisions)

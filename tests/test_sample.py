@@ -247,9 +247,11 @@ def test_weights_of_people_are_kept_and_of_tasks_made_shares(make):
     assert sample.task_weights.tolist() == [0.75, 0, 0.25]
 
 
-def test_task_weights_whose_sum_overflows_are_made_shares_too():
-    shares = Sample(X, CELLS, task_weights=[1e308, 1e308, 5e307]).task_weights
-    assert shares == pytest.approx([0.4, 0.4, 0.2], rel=1e-15)
+@pytest.mark.parametrize("weights", ["individual_weights", "task_weights"])
+def test_weights_that_add_up_to_infinity_are_refused(weights):
+    count = len(X) if weights == "individual_weights" else len(CELLS[0])
+    with pytest.raises(InputError, match=f"{weights} must add up to a finite number"):
+        Sample(X, CELLS, **{weights: [1e308] * count})
 
 
 ARRAYS = ["features", "signs", "individual_weights", "task_weights", "individual_names"]

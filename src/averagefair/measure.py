@@ -16,7 +16,7 @@ from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
 from averagefair.sample import FloatArray, Sample
-from averagefair.tables import read_table
+from averagefair.tables import check_same_rows, read_table
 
 Decide = Callable[[FloatArray], NDArray[Any]]
 """Features (k, d) in; decisions (k, m) out, booleans or chances of deciding 1."""
@@ -169,6 +169,7 @@ def individual_rates(
             f"{', '.join(right.columns[:5])} and {', '.join(made.columns[:5])}. Select them first, "
             "e.g. decisions = decisions[labels.columns]."
         )
+    check_same_rows(right.row_names, made.row_names, "labels", "decisions")
     chances = np.asarray(made.cells, dtype=np.float64)
     if not ((chances >= 0) & (chances <= 1)).all():
         raise InputError(

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError
-from averagefair.tables import Table, names_or_default, read_table, read_vector
+from averagefair.tables import (
+    Table,
+    check_same_rows,
+    names_or_default,
+    read_table,
+    read_vector,
+)
 
 FloatArray = NDArray[np.float64]
 SignArray = NDArray[np.int8]
@@ -142,7 +148,7 @@ class Sample:
                 "same order, blank where the label is unknown."
             )
         if self.indexed:
-            _check_index(self.individual_names, labels.row_names, "the training individuals", "Y")
+            check_same_rows(self.individual_names, labels.row_names, "the training sample", "Y")
         tasks = _tasks(labels, task_weights, task_names)
         if task_names is None and labels.columns is None:
             tasks["task_names"] = _names_by_labels(tasks["signs"])
@@ -183,24 +189,7 @@ def _check_rows(people: Table, labels: Table) -> None:
             f"X must have at least one column; got 0 feature(s) (shape=({len(people.cells)}, 0)) "
             "while a minimum of 1 is required."
         )
-    _check_index(people.row_names, labels.row_names, "X", "Y")
-
-
-def _check_index(
-    first: NDArray[Any] | None, second: NDArray[Any] | None, one: str, other: str
-) -> None:
-    if first is None or second is None:
-        return
-    both_missing = (first != first) & (second != second)
-    differ = np.flatnonzero((first != second) & ~both_missing)
-    if differ.size:
-        row = int(differ[0])
-        raise InputError(
-            f"{one} and {other} must list the same individuals in the same order; at row {row} "
-            f"{one} has {first[row : row + 1].tolist()[0]!r} and {other} has "
-            f"{second[row : row + 1].tolist()[0]!r}. Align them first, e.g. "
-            "Y = Y.loc[X.index]."
-        )
+    check_same_rows(people.row_names, labels.row_names, "X", "Y")
 
 
 def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray:
@@ -258,7 +247,6 @@ def _tasks(
         labels.columns if task_names is None else task_names, m, "task", "task_names"
     )
     weights = np.ones(m) if task_weights is None else _counts(task_weights, m, "task_weights")
-    weights /= weights.max()
     return {
         "signs": _signs(labels.cells, names),
         "task_weights": weights / weights.sum(),
@@ -307,4 +295,6 @@ def _counts(weights: ArrayLike, count: int, what: str) -> FloatArray:
         )
     if not out.any():
         raise InputError(f"{what} must not all be zero: nobody and nothing would count.")
+    if out.max() > np.finfo(float).max / count:
+        raise InputError(f"{what} must add up to a finite number; the largest is {out.max():g}.")
     return out

@@ -90,6 +90,24 @@ def names_or_default(
     return out
 
 
+def check_same_rows(
+    first: NDArray[Any] | None, second: NDArray[Any] | None, one: str, other: str
+) -> None:
+    """Refuse two tables whose rows are named, and named differently; name the first offender."""
+    if first is None or second is None:
+        return
+    both_missing = (first != first) & (second != second)
+    differ = np.flatnonzero((first != second) & ~both_missing)
+    if differ.size:
+        row = int(differ[0])
+        raise InputError(
+            f"{one} and {other} must list the same individuals in the same order; at row {row} "
+            f"{one} has {first[row : row + 1].tolist()[0]!r} and {other} has "
+            f"{second[row : row + 1].tolist()[0]!r}. Align them first, e.g. "
+            "with Y = Y.loc[X.index]."
+        )
+
+
 def _as_frame(data: Any, what: str) -> Any:
     try:
         return nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
@@ -135,7 +153,9 @@ def _as_array(data: Any, what: str) -> NDArray[Any]:
     try:
         return np.asarray(data)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} could not be read as a table: {error}.") from error
+        raise InputError(
+            f"{what} could not be read as a table; its rows must be of one length ({error})."
+        ) from error
 
 
 def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]:
