@@ -239,11 +239,8 @@ def report_memory() -> None:
         numbers = (features, own, peak - features - own, peak)
         rows.append([name, *(f"{v:.0f}" for v in numbers), f"{peak / limit:.2f}"])
     table(["", "X", "Y", "ours", "peak", "of limit"], rows)
-    print("X and Y are the caller's own; Y is int8, or float32 where it has blanks.")
-    print(
-        f"Limit: 4 x {features:.0f} (X) + {labels:.0f} (labels in int8) + 200 = {limit:.0f} MB, "
-        "Y's own\nform included in the peak whatever it is."
-    )
+    print("X and Y are the caller's own, in the peak: Y is int8, with blanks float32.")
+    print(f"Limit: 4 x {features:.0f} (X) + {labels:.0f} (labels in int8) + 200 = {limit:.0f} MB.")
     verdict(f"peak within {limit:.0f} MB", within)
 
 
@@ -283,12 +280,11 @@ def resident(what: str) -> int:
 
 
 def machine() -> str:
-    """Return one line on what this runs on, and whether others keep it busy."""
-    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
-    busy = f"\nThe load is {load:.1f}: others are at work, so times are not to be trusted."
+    """Return what this runs on, and how busy others have kept it."""
     return (
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {cores} cores, "
-        f"{platform.system()} {platform.machine()}{busy if load > 0.5 * cores else ''}"
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, "
+        f"{platform.system()} {platform.machine()}\n"
+        f"Load of the last minute: {os.getloadavg()[0]:.1f}; on a busy machine times mislead."
     )
 
 
@@ -320,13 +316,16 @@ def make_people(
 
 
 def take_turns(functions: Iterable[Callable[[], object]], repeats: int) -> list[list[float]]:
-    """Return the seconds of each function's calls; each runs once unclocked, then in turns."""
+    """Return the seconds of each function's calls, made in turns.
+
+    Each clocked call follows an unclocked one, so that caches and the allocator are as they are
+    in a run of many like rounds.
+    """
     functions = list(functions)
-    for function in functions:
-        function()
     seconds: list[list[float]] = [[] for _ in functions]
     for _ in range(repeats):
         for function, own in zip(functions, seconds, strict=True):
+            function()
             start = perf_counter()
             function()
             own.append(perf_counter() - start)
