@@ -11,7 +11,6 @@ from judges import plain_error, plain_rates
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 from small_fits import (
-    FEATURES,
     LOGISTIC,
     ORACLES,
     RATES,
@@ -76,15 +75,9 @@ def test_the_judge_can_fail(tamper):
     for name, value in tamper.items():
         old = getattr(fitted, name)
         setattr(forged, name, replace(old, **value) if isinstance(value, dict) else value)
-    with pytest.raises(AssertionError):
-        assert_reported_as_measured(forged, X, Y, "error")
-
-
-def test_the_judge_tells_rates_apart():
-    X, Y = people()
-    fitted = model(rate="false_positive").fit(X, Y)
-    with pytest.raises(AssertionError):
-        assert_reported_as_measured(fitted, X, Y, "error")
+    for other, kind in [(forged, "error"), (fitted, "false_positive")]:
+        with pytest.raises(AssertionError):
+            assert_reported_as_measured(other, X, Y, kind)
 
 
 # --- what is reported ----------------------------------------------------------------------------
@@ -98,7 +91,10 @@ def test_the_judge_tells_rates_apart():
 def test_figures_agree_with_a_recount(kind, blanks, weighted):
     X, Y = people(blanks=blanks)
     weights = {"sample_weight": SAMPLE_WEIGHT, "task_weight": TASK_WEIGHT} if weighted else {}
-    assert_reported_as_measured(model(rate=kind).fit(X, Y, **weights), X, Y, kind, **weights)
+    fitted = model(rate=kind).fit(X, Y, **weights)
+    assert_reported_as_measured(fitted, X, Y, kind, **weights)
+    shares = TASK_WEIGHT / TASK_WEIGHT.sum() if weighted else np.full(M, 1 / M)
+    np.testing.assert_allclose(fitted.task_weights_, shares, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", RATES)
@@ -110,7 +106,7 @@ def test_figures_agree_with_a_recount_for_every_oracle(oracle, kind):
 
 def test_fitted_attributes_have_their_shapes():
     X, Y = people()
-    fitted = model().fit(X, Y, task_weight=TASK_WEIGHT)
+    fitted = model().fit(X, Y)
     assert isinstance(fitted.error_, float)
     assert isinstance(fitted.common_rate_, float)
     assert fitted.individual_rates_.shape == (N,)
@@ -118,7 +114,6 @@ def test_fitted_attributes_have_their_shapes():
     assert fitted.history_.shape == (10,)
     assert fitted.history_.dtype.names == Round._fields == ("round", "error", "spread", "gap")
     assert fitted.task_names_ == tuple(TASKS)
-    np.testing.assert_allclose(fitted.task_weights_, TASK_WEIGHT / TASK_WEIGHT.sum(), atol=1e-15)
     assert fitted.holdout_task_names_ == ()
     assert list(fitted.classes_) == [0, 1]
     assert fitted.n_features_in_ == D
@@ -131,10 +126,6 @@ def test_fitted_attributes_have_their_shapes():
     assert decisions.dtype == np.int8
     np.testing.assert_array_equal(fitted.classifiers_.decision_probability(X), chances)
     np.testing.assert_array_equal(fitted.classifiers_.predict(X), decisions)
-
-
-def test_tasks_weigh_alike_unless_said_otherwise():
-    np.testing.assert_array_equal(model().fit(*people()).task_weights_, np.full(M, 1 / M))
 
 
 @pytest.mark.parametrize("kind", RATES)
@@ -153,18 +144,6 @@ def test_a_request_that_can_be_met_is_met():
     assert np.ptp(plain_rates(Y, fair.decision_probability(X), "error")) <= 0.2 + 1e-6
     assert np.ptp(plain_rates(Y, loose.decision_probability(X), "error")) > 0.3
     assert loose.error_ < fair.error_ < 0.5
-
-
-def test_decisions_follow_their_chances():
-    X, Y = people()
-    fitted = model().fit(X, Y)
-    chances, decisions = fitted.decision_probability(X), fitted.predict(X)
-    assert (decisions[chances == 0] == 0).all()
-    assert (decisions[chances == 1] == 1).all()
-    ids = np.arange(5000)
-    crowd = np.repeat(X[:1], len(ids), axis=0)
-    frequency = fitted.predict(crowd, ids=ids).mean(axis=0)
-    np.testing.assert_allclose(frequency, chances[0], atol=4.5 * 0.5 / np.sqrt(len(ids)))
 
 
 def test_the_certificate_says_what_was_asked_and_reached():
@@ -219,25 +198,24 @@ def test_the_default_oracle_is_least_squares():
     assert differ(default, model(oracle=RegressionOracle(l2=50.0)).fit(X, Y))
 
 
-@pytest.mark.parametrize("oracle", ["default", "logistic", "tree"])
+@pytest.mark.parametrize("oracle", ["default", "ridge", "logistic", "tree"])
 def test_a_heuristic_oracle_proves_nothing_and_says_so(oracle):
     certificate = model(oracle=ORACLES[oracle]).fit(*people()).certificate_
     assert certificate.status is Status.HEURISTIC
     assert np.isnan(certificate.lower)
     text = str(certificate).lower()
     assert "heuristic" in text
-    for boast in ("guarantee", "certified", "lower bound", "optimal"):
-        assert boast not in text
+    assert not any(word in text for word in ("guarantee", "certified", "lower bound", "optimal"))
 
 
-def test_an_exact_oracle_is_certified():
-    certificate = model(oracle=StumpOracle()).fit(*people()).certificate_
+@pytest.mark.parametrize("oracle", ["stump", "finite"])
+def test_an_exact_oracle_is_certified(oracle):
+    certificate = model(oracle=ORACLES[oracle]).fit(*people()).certificate_
     assert certificate.status is Status.CERTIFIED
     assert "certified" in str(certificate)
     assert "heuristic" not in str(certificate)
-    assert certificate.lower <= certificate.upper
+    assert max(certificate.lower, certificate.error) <= certificate.upper
     assert certificate.gap == pytest.approx(certificate.upper - certificate.lower)
-    assert certificate.upper >= certificate.error
 
 
 # --- rounds, callbacks, interruption -------------------------------------------------------------
@@ -336,13 +314,6 @@ def test_an_error_in_a_callback_is_not_swallowed():
         model(callback=broken).fit(*people())
 
 
-def test_the_tolerance_stops_the_run():
-    loose = ExponentiatedGradient(max_rounds=10, tol=100.0)
-    certificate = model(solver=loose).fit(*people()).certificate_
-    assert certificate.stop_reason is StopReason.TOLERANCE
-    assert certificate.rounds < 10
-
-
 # --- what was asked for --------------------------------------------------------------------------
 
 THEORY = ExponentiatedGradient.from_theory(alpha=0.2, nu=0.9, n=N, tol=1.8)
@@ -358,37 +329,31 @@ def test_the_theorys_solver_brings_its_own_slack():
     assert unset.certificate_.deviation <= 3 * 0.2
 
 
-@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.5])
-def test_another_alpha_than_the_theorys_is_explained(alpha):
-    with pytest.raises(InputError, match=r"slack of 0\.4 .*twice the theory's alpha.*unset"):
-        model(alpha=alpha, solver=THEORY).fit(*people())
-
-
 def test_alpha_is_a_twentieth_unless_asked_otherwise():
     assert model(alpha=None).fit(*people()).certificate_.alpha == 0.05
 
 
-@pytest.mark.parametrize("oracle", ["default", "stump"])
 @pytest.mark.parametrize(
-    ("alpha", "solver"),
+    ("oracle", "alpha", "solver", "missed"),
     [
-        (0.001, rounds(3)),
-        (0.05, rounds(3)),
-        (0.2, rounds(10)),
-        (0.2, rounds(300)),
-        (0.5, rounds(300)),
-        (None, THEORY),
+        ("default", 0.001, rounds(3), True),
+        ("stump", 0.05, rounds(3), True),
+        ("default", 0.2, rounds(10), True),
+        ("stump", 0.2, rounds(10), False),
+        ("default", 0.2, rounds(300), True),
+        ("default", 0.5, rounds(300), False),
+        ("stump", None, THEORY, False),
     ],
     ids=lambda value: str(getattr(value, "max_rounds", value)),
 )
-def test_a_missed_request_is_warned_about_and_a_met_one_is_not(alpha, solver, oracle):
+def test_a_missed_request_is_warned_about_and_a_met_one_is_not(oracle, alpha, solver, missed):
     X, Y = people()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = model(alpha=alpha, solver=solver, oracle=ORACLES[oracle]).fit(X, Y)
     aim = 3 * 0.2 if solver is THEORY else alpha
     rates = plain_rates(Y, fitted.decision_probability(X), "error")
-    missed = np.abs(rates - fitted.common_rate_).max() > aim + 1e-5
+    assert missed == (np.abs(rates - fitted.common_rate_).max() > aim)
     assert [w.category for w in caught] == [ConvergenceWarning] * int(missed)
     if missed:
         text = str(caught[0].message)
@@ -397,20 +362,13 @@ def test_a_missed_request_is_warned_about_and_a_met_one_is_not(alpha, solver, or
         assert caught[0].filename == __file__
 
 
-def test_the_table_above_holds_both_kinds():
-    X, Y = people()
-    with pytest.warns(ConvergenceWarning, match="within 0.001"):
-        model(alpha=0.001, solver=rounds(3)).fit(X, Y)
-    assert model(alpha=0.5, solver=rounds(300), oracle=StumpOracle()).fit(X, Y).certificate_.met
-
-
 def test_where_warnings_are_errors_the_answer_is_kept():
     X, Y = people()
     wanted = model(alpha=0.001, solver=rounds(3)).fit(X, Y)
     fitted = model(alpha=0.001, solver=rounds(3))
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        with pytest.raises(ConvergenceWarning, match="within 0.001"):
+        with pytest.raises(ConvergenceWarning, match=r"within 0\.001"):
             fitted.fit(X, Y)
     assert vars(fitted).keys() == vars(wanted).keys()
     assert_same_answer(fitted, wanted)
@@ -520,7 +478,7 @@ def test_a_model_learned_without_task_names_scores_any_table(columns):
 
 def test_score_without_labels_is_refused():
     X, Y = people()
-    with pytest.raises(InputError, match="y must have at least one label.*all are blank"):
+    with pytest.raises(InputError, match=r"y must have at least one label.*all are blank"):
         model().fit(X, Y).score(X, np.full(Y.shape, np.nan))
 
 

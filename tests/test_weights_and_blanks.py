@@ -156,15 +156,15 @@ def test_a_task_of_weight_zero_has_no_influence(kind):
     X, Y = people(m=7)
     b = np.ones(7)
     b[6] = 0
-    with_it = model(rate=kind).fit(X, Y, task_weight=b)
-    without = model(rate=kind).fit(X, Y[:, :6])
-    flipped = model(rate=kind).fit(X, np.column_stack([Y[:, :6], 1 - Y[:, 6]]), task_weight=b)
-    for other in (without, flipped):
+    with_it, flipped = (
+        model(rate=kind).fit(X, np.column_stack([Y[:, :6], last]), task_weight=b)
+        for last in (Y[:, 6], 1 - Y[:, 6])
+    )
+    for other in (flipped, model(rate=kind).fit(X, Y[:, :6])):
         np.testing.assert_allclose(with_it.individual_rates_, other.individual_rates_, atol=1e-9)
         assert with_it.error_ == pytest.approx(other.error_, abs=1e-9)
-        np.testing.assert_array_equal(
-            with_it.decision_probability(X)[:, :6], other.decision_probability(X)[:, :6]
-        )
+        chances = (one.decision_probability(X)[:, :6] for one in (with_it, other))
+        np.testing.assert_array_equal(*chances)
     assert with_it.predict(X).shape == (N, 7)
 
 

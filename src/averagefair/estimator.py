@@ -272,7 +272,7 @@ def _resolve_rate(rate: str | Rate) -> Rate:
         if rate not in RATES:
             raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
         return RATES[rate]()
-    if not isinstance(rate, Rate):
+    if isinstance(rate, type) or not isinstance(rate, Rate):
         raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
     return rate
 

@@ -255,7 +255,7 @@ def _tasks(
 
 
 def _names_by_labels(signs: SignArray) -> tuple[str, ...]:
-    digests = (blake2b(column.tobytes(), digest_size=4).hexdigest() for column in signs.T)
+    digests = (blake2b(column.tobytes(), digest_size=8).hexdigest() for column in signs.T)
     return tuple(f"task-{digest}" for digest in digests)
 
 
