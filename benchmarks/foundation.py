@@ -35,15 +35,15 @@ from threadpoolctl import threadpool_limits
 
 from averagefair import (
     AverageFairClassifier,
-    DatasetError,
     ErrorRate,
     ExponentiatedGradient,
     Learner,
-    Play,
     RegressionOracle,
     Sample,
 )
 from averagefair.datasets import Split, communities_split, load_communities, make_synthetic
+from averagefair.errors import DatasetError
+from averagefair.learner import Play
 
 ALPHA = 0.1
 TARGET_RATIO = 200.0

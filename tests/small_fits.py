@@ -75,7 +75,7 @@ def assert_reported_as_measured(fitted, X, Y, kind, sample_weight=None, task_wei
     certificate = fitted.certificate_
     assert certificate.error == fitted.error_
     assert certificate.common_rate == fitted.common_rate_
-    assert certificate.met == (certificate.deviation <= certificate.alpha + 1e-9)
+    assert certificate.met == (certificate.spread <= 2 * certificate.aim + 1e-6)
     assert certificate.rounds == len(fitted.history_)
 
 

@@ -338,9 +338,9 @@ def test_alpha_is_a_twentieth_unless_asked_otherwise():
     [
         ("default", 0.001, rounds(3), True),
         ("stump", 0.05, rounds(3), True),
-        ("default", 0.2, rounds(10), True),
+        ("default", 0.2, rounds(10), False),
         ("stump", 0.2, rounds(10), False),
-        ("default", 0.2, rounds(300), True),
+        ("default", 0.05, rounds(300), False),
         ("default", 0.5, rounds(300), False),
         ("stump", None, THEORY, False),
     ],
@@ -353,12 +353,14 @@ def test_a_missed_request_is_warned_about_and_a_met_one_is_not(oracle, alpha, so
         fitted = model(alpha=alpha, solver=solver, oracle=ORACLES[oracle]).fit(X, Y)
     aim = 3 * 0.2 if solver is THEORY else alpha
     rates = plain_rates(Y, fitted.decision_probability(X), "error")
-    assert missed == (np.abs(rates - fitted.common_rate_).max() > aim)
+    # Fair is who is within the aim of *some* common rate.
+    assert missed == (np.ptp(rates) > 2 * aim)
+    assert missed != fitted.certificate_.met
     assert [w.category for w in caught] == [ConvergenceWarning] * int(missed)
     if missed:
         text = str(caught[0].message)
         assert f"{aim:g}" in text
-        assert f"{fitted.certificate_.deviation:.4f}" in text
+        assert f"{np.ptp(rates):.6f}" in text
         assert caught[0].filename == __file__
 
 

@@ -95,7 +95,7 @@ BAD_PARAMS = {
     **{
         f"the theory's solver at alpha {alpha}": (
             {"solver": ExponentiatedGradient.from_theory(alpha=0.2, nu=0.9, n=N), "alpha": alpha},
-            r"slack of 0\.4 .*twice the theory's alpha.*unset",
+            r"slack of 0\.4, twice the theory's alpha.*unset",
         )
         for alpha in (0.2, 0.05, 0.5)
     },
@@ -191,7 +191,6 @@ POSITIVE = "must be finite and positive; got"
         ({"dual_bound": -1.0}, f"`dual_bound` {POSITIVE} -1.0"),
         ({"step": np.nan}, f"`step` {POSITIVE} nan"),
         ({"tol": 0.0}, f"`tol` {POSITIVE} 0.0"),
-        ({"slack": 0.8}, r"`slack` must lie in \(0, 0\.5\]; got 0.8"),
         ({"batch_size": 2}, "replay compares plays.*Set replay=False"),
         ({"resample": True}, "resample=True needs a batch_size"),
     ],

@@ -472,3 +472,13 @@ def test_both_can_be_shown():
     fitted = fit(*people())
     assert f"{M} tasks" in repr(fitted.classifiers_)
     assert f"{N} individuals" in repr(fitted.mapping_)
+
+
+def test_a_model_keeps_its_people_but_neither_their_labels_nor_the_callers_array():
+    X, Y = people()
+    fitted = model().fit(X, Y)
+    before = fitted.extend(Y).decision_probability(X.copy())
+    kept = X.copy()
+    X *= -1
+    np.testing.assert_array_equal(fitted.extend(Y).decision_probability(kept), before)
+    assert fitted.mapping_.individuals.signs.size == 0

@@ -18,11 +18,11 @@ from averagefair import (
     FalsePositiveRate,
     InputError,
     Learner,
-    Meter,
     Sample,
     StumpOracle,
     individual_rates,
 )
+from averagefair.measure import Meter
 from averagefair.protocols import Rate
 
 RATES = {
@@ -76,7 +76,7 @@ def test_rates_are_those_of_a_plain_loop(kind, weighted, chances, blanks):
     table = table if chances else np.round(table)
     options = {"task_weights": task_weights} if weighted else {}
     expected = plain_rates(labels, table, kind, **options)
-    assert_rates(individual_rates(RATES[kind], labels, table, **options), expected)
+    assert_rates(individual_rates(labels, table, RATES[kind], **options), expected)
     assert_rates(meter_of(labels, RATES[kind], **options)(looked_up(table)).rates, expected)
 
 
@@ -87,20 +87,18 @@ def test_rates_are_those_of_a_plain_loop_whatever_the_labels(kind, data):
     shape = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 5)))
     labels = data.draw(arrays(float, shape, elements=st.sampled_from([0, 1, math.nan])))
     chances = data.draw(arrays(float, shape, elements=st.floats(0, 1)))
-    assert_rates(individual_rates(RATES[kind], labels, chances), plain_rates(labels, chances, kind))
+    assert_rates(individual_rates(labels, chances, RATES[kind]), plain_rates(labels, chances, kind))
 
 
 @all_rates
 def test_a_rate_nothing_counts_towards_is_nan(kind):
     labels = [[None, None], [0, 0], [1, None], [0, 1]]
-    rates = individual_rates(RATES[kind], labels, np.full((4, 2), 0.5))
+    rates = individual_rates(labels, np.full((4, 2), 0.5), RATES[kind])
     assert np.isnan(rates).tolist() == [not {*COUNTS[kind]} & {*row} for row in labels]
 
 
 def test_a_person_seen_only_on_tasks_that_weigh_nothing_has_no_rate():
-    rates = individual_rates(
-        ErrorRate(), [[0, None], [0, 1]], [[1, 0], [1, 0]], task_weights=[0, 1]
-    )
+    rates = individual_rates([[0, None], [0, 1]], [[1, 0], [1, 0]], task_weights=[0, 1])
     assert_rates(rates, [math.nan, 1.0])
 
 
@@ -213,9 +211,7 @@ def test_rates_of_any_library_are_alike():
     labels = {"ads": [0, 1, None], "loans": [1, None, 0]}
     decisions = {"ads": [0.5, 1.0, 0.0], "loans": [1.0, 0.0, 0.25]}
     for make in (pd.DataFrame, pl.DataFrame):
-        assert_rates(
-            individual_rates(ErrorRate(), make(labels), make(decisions)), [0.25, 0.0, 0.25]
-        )
+        assert_rates(individual_rates(make(labels), make(decisions)), [0.25, 0.0, 0.25])
 
 
 BAD = {
@@ -232,17 +228,17 @@ BAD = {
 @pytest.mark.parametrize(("labels", "decisions", "said"), BAD.values(), ids=BAD)
 def test_bad_labels_and_decisions_are_refused(labels, decisions, said):
     with pytest.raises(InputError, match=said):
-        individual_rates(ErrorRate(), labels, decisions)
+        individual_rates(labels, decisions)
 
 
 def test_decisions_with_the_tasks_in_another_order_are_refused():
     labels = pd.DataFrame({"ads": [0, 0], "loans": [1, 1]})
     with pytest.raises(InputError, match=r"same order.*ads, loans and loans, ads"):
-        individual_rates(ErrorRate(), labels, labels[["loans", "ads"]])
+        individual_rates(labels, labels[["loans", "ads"]])
 
 
 def test_a_single_task_may_have_one_dimension():
-    assert individual_rates(ErrorRate(), [0, 1], [1, 1]).tolist() == [1.0, 0.0]
+    assert individual_rates([0, 1], [1, 1]).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("shape", [(3, 1), (1, 2)], ids=["one column", "one row"])
@@ -322,4 +318,14 @@ def test_labels_and_decisions_of_people_in_another_order_are_refused():
     labels = pd.DataFrame({"a": [0, 1]}, index=["x", "y"])
     decisions = pd.DataFrame({"a": [1, 0]}, index=["y", "x"])
     with pytest.raises(InputError, match="row 0 labels has 'x' and decisions has 'y'"):
-        individual_rates(ErrorRate(), labels, decisions)
+        individual_rates(labels, decisions)
+
+
+@all_rates
+def test_a_rate_may_be_given_by_name(kind):
+    labels, chances = [[0, 1], [1, 0]], [[0.25, 0.5], [1.0, 0.75]]
+    assert_rates(
+        individual_rates(labels, chances, kind), individual_rates(labels, chances, RATES[kind])
+    )
+    with pytest.raises(InputError, match="one of"):
+        individual_rates(labels, chances, "accuracy")

@@ -250,7 +250,9 @@ def test_weights_of_people_are_kept_and_of_tasks_made_shares(make):
 @pytest.mark.parametrize("weights", ["individual_weights", "task_weights"])
 def test_weights_that_add_up_to_infinity_are_refused(weights):
     count = len(X) if weights == "individual_weights" else len(CELLS[0])
-    with pytest.raises(InputError, match=f"{weights} must add up to a finite number"):
+    with pytest.raises(
+        InputError, match=f"{weights.replace('_', ' ')} must add up to a finite number"
+    ):
         Sample(X, CELLS, **{weights: [1e308] * count})
 
 
@@ -371,28 +373,28 @@ BAD = {
     "too few people's names": ({"individual_names": ["a"]}, ["individual_names", "4", "1"]),
     "negative weight": (
         {"individual_weights": [1, 1, -0.5, 1]},
-        ["individual_weights", "negative", "position 2", "-0.5"],
+        ["individual weights", "negative", "position 2", "-0.5"],
     ),
-    "NaN weight": ({"individual_weights": [np.nan, 1, 1, 1]}, ["individual_weights", "position 0"]),
-    "infinite weight": ({"task_weights": [1, np.inf, 1]}, ["task_weights", "position 1", "inf"]),
+    "NaN weight": ({"individual_weights": [np.nan, 1, 1, 1]}, ["individual weights", "position 0"]),
+    "infinite weight": ({"task_weights": [1, np.inf, 1]}, ["task weights", "position 1", "inf"]),
     "weights all zero": (
         {"individual_weights": [0, 0, 0, 0]},
-        ["individual_weights", "all be zero"],
+        ["individual weights", "all be zero"],
     ),
-    "task weights all zero": ({"task_weights": [0, 0, 0]}, ["task_weights", "all be zero"]),
-    "too few weights": ({"individual_weights": [1, 1, 1]}, ["individual_weights", "(4,)", "(3,)"]),
+    "task weights all zero": ({"task_weights": [0, 0, 0]}, ["task weights", "all be zero"]),
+    "too few weights": ({"individual_weights": [1, 1, 1]}, ["individual weights", "(4,)", "(3,)"]),
     "weights of two dimensions": (
         {"task_weights": [[1, 1, 1]]},
-        ["task_weights", "(3,)", "(1, 3)"],
+        ["task weights", "(3,)", "(1, 3)"],
     ),
-    "one number for all weights": ({"task_weights": 1.0}, ["task_weights", "(3,)", "()"]),
+    "one number for all weights": ({"task_weights": 1.0}, ["task weights", "(3,)", "()"]),
     "weights of text": (
         {"individual_weights": ["a", "b", "c", "d"]},
-        ["individual_weights", "must be numbers", "'a'"],
+        ["individual weights", "must be numbers", "'a'"],
     ),
     "complex weights": (
         {"individual_weights": [1j, 1, 1, 1]},
-        ["individual_weights", "must be numbers", "complex"],
+        ["individual weights", "must be numbers", "complex"],
     ),
 }
 
@@ -564,3 +566,14 @@ def test_features_of_other_people_must_have_the_columns_learned_from():
     ):
         with pytest.raises(InputError, match=said):
             read_features(bad, names, 2)
+
+
+@pytest.mark.parametrize("weights", ["individual_weights", "task_weights"])
+def test_weights_with_an_index_of_their_own_are_matched_by_it(weights):
+    people = pd.DataFrame({"x": [0.0, 1.0]}, index=["u", "v"])
+    labels = pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=["u", "v"])
+    index = ["u", "v"] if weights == "individual_weights" else ["a", "b"]
+    right = pd.Series([1.0, 3.0], index=index)
+    assert getattr(Sample(people, labels, **{weights: right}), weights)[1] > 0.5
+    with pytest.raises(InputError, match=f"'{index[0]}'.*'{index[1]}'"):
+        Sample(people, labels, **{weights: right[::-1]})

@@ -116,6 +116,44 @@ class TestLearner:
         assert learner.respond(np.full(len(X), -0.1)).common_rate == 0.0
         assert learner.calls == 2 * Y.shape[1]
 
+    @pytest.mark.parametrize(
+        ("decide", "words"),
+        [
+            (lambda x: x[:, :1] @ np.ones((1, 12)), "bool array of shape"),
+            (lambda x: np.zeros((len(x), 3), dtype=bool), "shape \\(1, 3\\)"),
+        ],
+    )
+    def test_an_oracle_that_does_not_decide_is_refused(self, decide, words):
+        class Answer:
+            def decide(self, features):
+                return decide(features)
+
+            def key(self):
+                return 0
+
+        class Home:
+            exact = False
+
+            def bind(self, sample):
+                return lambda costs: Answer()
+
+        with pytest.raises(InputError, match=words):
+            AverageFairClassifier(oracle=Home()).fit(*table(0))
+
+    def test_an_answer_that_is_no_hypothesis_is_refused(self):
+        class Home:
+            exact = False
+
+            def bind(self, sample):
+                return lambda costs: 3
+
+        with pytest.raises(InputError, match=r"methods decide and key; got 3"):
+            AverageFairClassifier(oracle=Home()).fit(*table(0))
+
+    def test_sets_no_tasks_aside(self):
+        with pytest.raises(InputError, match="sets no tasks aside"):
+            Learner(Sample(*table(0)), FalsePositiveRate(holdout_tasks=2), StumpOracle())
+
     @settings(deadline=None, max_examples=20)
     @given(st.integers(0, 2**31), st.sampled_from(sorted(RATES)), st.floats(0.0, 0.4))
     def test_dual_values_never_exceed_the_optimum(self, seed, kind, slack):
@@ -284,6 +322,35 @@ class TestTheory:
         per_round = int(np.ceil(2 * bound**2 * np.log(2 * 50 * rounds / 0.1) / 0.04))
         assert solver.plan.tasks_per_round == per_round
         assert solver.plan.tasks_needed == per_round * rounds
+
+    def test_a_plan_for_fewer_people_is_refused(self):
+        X, Y = table(0)
+        solver = ExponentiatedGradient.from_theory(0.25, 0.9, n=len(X) - 1, tol=0.9)
+        with pytest.raises(InputError, match=r"told n=29, but .* need n=30"):
+            AverageFairClassifier(oracle=StumpOracle(), solver=solver).fit(X, Y)
+
+    @pytest.mark.parametrize(
+        ("weights", "needed"),
+        [
+            # log(2n + 1) stands for the logarithm of the Auditor's smallest starting share.
+            (np.full(30, 2.0), 60),
+            (np.append(np.ones(29), 0.5), 60),
+        ],
+    )
+    def test_a_plan_must_cover_the_weights(self, weights, needed):
+        X, Y = table(0)
+
+        def fit(n):
+            solver = ExponentiatedGradient.from_theory(0.25, 0.9, n=n, tol=0.9)
+            model = AverageFairClassifier(oracle=StumpOracle(), solver=solver)
+            return model.fit(X, Y, sample_weight=weights)
+
+        share = weights.min() / (1 + 2 * weights.sum())
+        inverse = max(1 / share, 1 + 2 * weights.sum())
+        assert needed == int(np.ceil((inverse - 1) / 2))
+        with pytest.raises(InputError, match=f"need n={needed}"):
+            fit(needed - 1)
+        assert fit(needed).certificate_.met
 
     def test_fresh_batches_need_as_many_tasks_as_the_theory_says(self):
         X, Y = table(0)

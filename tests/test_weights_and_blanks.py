@@ -238,7 +238,6 @@ def test_tasks_set_aside_are_served_by_the_mapping(kind, k):
     assert len(aside) == k
     assert aside == sorted(aside)
     assert fitted.task_names_ == tuple(names)
-    assert fitted.mapping_.individuals.task_names == tuple(names[j] for j in learned)
     chances, decisions = fitted.decision_probability(X), fitted.predict(X)
     assert chances.shape == decisions.shape == (N, 8)
     for tasks in (aside, learned):

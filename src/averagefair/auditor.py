@@ -34,6 +34,17 @@ def lagrangian(
     return error + float(weights @ (rates - common_rate)) - price
 
 
+def dual_value(
+    error: float, rates: FloatArray, common_rate: float, weights: FloatArray, slack: float
+) -> float:
+    """Return L of a best response at the cheapest multipliers with weights w.
+
+    Of all multipliers with these weights, lambda+ = max(w, 0) and lambda- = max(-w, 0) pay the
+    slack least. Where the play is a true best response this is the dual function, at most OPT.
+    """
+    return lagrangian(error, rates, common_rate, weights, slack * float(np.abs(weights).sum()))
+
+
 def worst_case(error: float, deviation: float, slack: float, dual_bound: float) -> float:
     """Return L at the Auditor's best response: B on the worst violation, or nothing.
 

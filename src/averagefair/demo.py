@@ -35,8 +35,9 @@ def main() -> None:
     print(_table(IN_SAMPLE, map(_in_sample, outcomes)))
     print(
         "coin flips: the error of mixing the unconstrained model with coin flips down\n"
-        "to the same spread. gap: what the run could still gain; the oracle is a\n"
-        "heuristic, so a small gap is a sign of having settled and no proof.\n"
+        "to the same spread. gap: what the Auditor could still gain against the\n"
+        "average play; the oracle is a heuristic, so it shows that a run has settled\n"
+        "and proves nothing about the optimum.\n"
     )
     print("The same classifiers on people and tasks they have never seen (error / spread):")
     print(_table(OUT_OF_SAMPLE, map(_out_of_sample, outcomes)))

@@ -22,10 +22,10 @@ from averagefair.mixture import Mixture
 from averagefair.oracles import RegressionOracle, WeightedOracle
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Oracle, Rate
-from averagefair.rates import RATES, ErrorRate
+from averagefair.rates import ErrorRate, resolve_rate
 from averagefair.sample import FloatArray, Sample
 from averagefair.solvers import ExponentiatedGradient
-from averagefair.solvers.iterate import Callback, Solution
+from averagefair.solvers.iterate import Callback
 from averagefair.tables import read_table
 
 DEFAULT_ALPHA = 0.05
@@ -85,6 +85,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Notes
     -----
+    The rates are expectations over the draws of ``predict``: over few tasks, the decisions that
+    come out of them scatter around the rates as coin flips do.
+
+    Labels with blanks cannot be stratified: cross-validate with ``cv=KFold(...)``.
+
     Tasks set aside by ``rate.holdout_tasks`` play no part in the figures above (the promise is
     made on the others), but get their classifiers from the mapping like every task.
 
@@ -130,7 +135,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         y : array-like or DataFrame of any library, shape (n, m) or (n,)
             Labels 0/1, a column for each task; NaN, None or missing where unobserved.
         sample_weight : array-like of shape (n,), optional
-            How many people each row stands for.
+            How many people each row stands for: 2 is the same as the row twice, 0 as no row. Not
+            up to a factor: weights that sum to 1 say that there is one person in all.
         task_weight : array-like of shape (m,), optional
             How often a person meets each task, up to a common factor.
         """
@@ -138,12 +144,13 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise InputError(
                 "AverageFairClassifier requires y to be passed, but the target y is None."
             )
-        rate, oracle = _resolve_rate(self.rate), _resolve_oracle(self.oracle)
+        rate, oracle = resolve_rate(self.rate), _resolve_oracle(self.oracle)
         solver = _resolve_solver(self.solver)
         alpha = _resolve_alpha(self.alpha, solver)
         if self.callback is not None and not callable(self.callback):
             raise InputError(f"`callback` must be callable; got {self.callback!r}.")
         sample = Sample(X, y, individual_weights=sample_weight, task_weights=task_weight)
+        # A dry run, so that names scikit-learn refuses are refused before anything is solved.
         validate_data(BaseEstimator(), X, reset=True, skip_check_array=True)
         warn_of_constant_tasks(sample, oracle)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -157,6 +164,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         mapping = Mapping(learned, oracle, learner.cost_rule, weights, chances, seed)
         if solution.hypotheses is None:
             classifiers = mapping.classifiers(learned)
+            learner.calls += len(weights) * learned.m
         else:
             classifiers = Mixture([solution.hypotheses[k] for k in first], chances, learned, seed)
         certificate, reached = certify(learner, classifiers, solution)
@@ -175,7 +183,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.classes_ = np.array([0, 1])
         self.seed_ = seed
         self._flat, self._named_tasks = np.ndim(y) == 1, hasattr(y, "columns")
-        _warn_if_missed(certificate, solution)
+        _warn_if_missed(certificate)
         return self
 
     def decision_probability(self, X: Any) -> FloatArray:
@@ -267,16 +275,6 @@ def _resolve_alpha(alpha: float | None, solver: Any) -> float:
         ) from None
 
 
-def _resolve_rate(rate: str | Rate) -> Rate:
-    if isinstance(rate, str):
-        if rate not in RATES:
-            raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
-        return RATES[rate]()
-    if isinstance(rate, type) or not isinstance(rate, Rate):
-        raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
-    return rate
-
-
 def _resolve_oracle(oracle: Any) -> Oracle:
     if oracle is None:
         return RegressionOracle()
@@ -320,12 +318,13 @@ def _set_aside(
     return rate, sample.take_tasks(np.setdiff1d(np.arange(sample.m), aside)), aside
 
 
-def _warn_if_missed(certificate: Certificate, solution: Solution) -> None:
-    if certificate.deviation > solution.aim + 1e-6:
+def _warn_if_missed(certificate: Certificate) -> None:
+    if not certificate.met:
         warnings.warn(
-            f"asked for individual rates within {solution.aim:g} of the common rate; reached "
-            f"{certificate.deviation:.4f} ({certificate.stop_reason.value}). Raise alpha, or allow "
-            "more rounds.",
+            f"asked for individual rates within {certificate.aim:g} of a common rate, a spread of "
+            f"{2 * certificate.aim:g}; reached a spread of {certificate.spread:.6f} "
+            f"({certificate.stop_reason.value}). Raise alpha, or allow more rounds, e.g. "
+            "solver=ExponentiatedGradient.published(max_rounds=5000).",
             ConvergenceWarning,
             stacklevel=3,
         )

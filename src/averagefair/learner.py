@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.auditor import lagrangian
+from averagefair.auditor import dual_value
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError, UndefinedRateWarning
 from averagefair.measure import Meter
@@ -71,6 +71,11 @@ class Learner:
     """
 
     def __init__(self, sample: Sample, rate: Rate, oracle: Oracle) -> None:
+        if rate.holdout_tasks:
+            raise InputError(
+                "a Learner takes rho as it is and sets no tasks aside: use AverageFairClassifier, "
+                "or give the estimates by rate.with_rho(...)."
+            )
         self.sample, self.rate, self.oracle = sample, rate, oracle
         self.meter = Meter(sample, rate)
         if np.isnan(self.meter.shares).any():
@@ -107,20 +112,19 @@ class Learner:
     def dual_value(self, weights: FloatArray, slack: float) -> float:
         """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
 
-        Of all multipliers with weights w those with lambda+ = max(w, 0), lambda- = max(-w, 0) give
-        the best bound, as they pay the slack least. Outside estimates of rho, if any, are left
-        aside: the bound is on the sample's own problem.
+        Outside estimates of rho, if any, are left aside: the bound is on the sample's own problem.
         """
         play = self._answer(self._cost_rule(self.meter.rho), weights, None)
-        price = slack * float(np.abs(weights).sum())
-        return lagrangian(play.error, play.rates, play.common_rate, weights, price)
+        return dual_value(play.error, play.rates, play.common_rate, weights, slack)
 
     def _answer(self, rule: CostRule, weights: FloatArray, tasks: NDArray[np.intp] | None) -> Play:
-        signs = self.sample.signs if tasks is None else self.sample.signs[:, tasks]
+        sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
+        meter = self.meter if tasks is None else Meter(sample, self.rate)
         prices = rule.prices(self.scatter(weights))
-        hypothesis = self._best_response(Costs(signs, *prices, tasks))
-        self.calls += signs.shape[1]
-        meter = self.meter if tasks is None else Meter(self.sample.take_tasks(tasks), self.rate)
+        hypothesis = self._best_response(Costs(sample.signs, *prices, tasks))
+        if self.calls == 0:
+            _vet(hypothesis, sample)
+        self.calls += sample.m
         error, rates = meter(hypothesis.decide)
         common_rate = float(weights.sum() > 0)
         return Play(error, rates[self.constrained], common_rate, weights, hypothesis)
@@ -157,4 +161,20 @@ class Learner:
             "They carry no constraint.",
             UndefinedRateWarning,
             stacklevel=4,
+        )
+
+
+def _vet(hypothesis: Hypothesis, sample: Sample) -> None:
+    """Refuse an oracle's first answer if it is not what a hypothesis must be."""
+    if not isinstance(hypothesis, Hypothesis):
+        raise InputError(
+            "an oracle must answer with a hypothesis, an object with the methods decide and key; "
+            f"got {hypothesis!r}."
+        )
+    decisions = np.asarray(hypothesis.decide(sample.features[:1]))
+    if decisions.dtype != np.bool_ or decisions.shape != (1, sample.m):
+        raise InputError(
+            "a hypothesis must decide True or False for each person and task: for 1 person and "
+            f"{sample.m} tasks a bool array of shape {(1, sample.m)}; got {decisions.dtype} of "
+            f"shape {decisions.shape}."
         )

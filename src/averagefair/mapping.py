@@ -30,7 +30,7 @@ class Mapping:
     Parameters
     ----------
     individuals : Sample
-        The training individuals (its labels are not used).
+        The training individuals; their labels are not used, and not kept.
     oracle : Oracle
     cost_rule : CostRule
         How weights become costs.
@@ -49,6 +49,8 @@ class Mapping:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.individuals.m:
+            object.__setattr__(self, "individuals", self.individuals.without_labels())
         first, mixture = merge_rounds(self.weights, self.mixture)
         if len(first) < len(self.weights):
             object.__setattr__(self, "weights", self.weights[first])

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
+from averagefair.rates import resolve_rate
 from averagefair.sample import FloatArray, Sample
 from averagefair.tables import check_same_rows, read_table
 
@@ -138,22 +139,25 @@ class Meter:
 
 
 def individual_rates(
-    rate: Rate, labels: Any, decisions: Any, *, task_weights: ArrayLike | None = None
+    labels: Any,
+    decisions: Any,
+    rate: str | Rate = "error",
+    *,
+    task_weights: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the individual rates of anybody's decisions, shape (n,); NaN where undefined.
 
     Parameters
     ----------
-    rate : Rate
     labels : array-like or DataFrame, shape (n, m), entries 0, 1 or blank
     decisions : array-like or DataFrame, shape (n, m), entries in [0, 1]
         Decisions, or chances of deciding 1.
+    rate : {"error", "false_positive", "false_negative"} or Rate
     task_weights : array-like of shape (m,), optional
 
     Examples
     --------
-    >>> from averagefair.rates import FalsePositiveRate
-    >>> individual_rates(FalsePositiveRate(), [[0, 1], [1, 1]], [[0.2, 1], [0, 1]])
+    >>> individual_rates([[0, 1], [1, 1]], [[0.2, 1], [0, 1]], "false_positive")
     array([0.2, nan])
     """
     right = read_table(labels, "labels", one_column=True)
@@ -177,4 +181,4 @@ def individual_rates(
             f"values from {float(chances.min())!r} to {float(chances.max())!r}."
         )
     sample = Sample(chances, labels, task_weights=task_weights)
-    return Meter(sample, rate)(lambda block: block).rates
+    return Meter(sample, resolve_rate(rate))(lambda block: block).rates

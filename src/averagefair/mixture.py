@@ -75,7 +75,10 @@ class Mixture:
         ----------
         X : array-like or DataFrame, shape (n, d)
         """
-        features = read_features(X, self.feature_names, self.feature_count)
+        return self.chances(read_features(X, self.feature_names, self.feature_count))
+
+    def chances(self, features: FloatArray) -> FloatArray:
+        """Return decision probabilities of features that have been read already; (n, k)."""
         out = np.zeros((len(features), len(self.task_names)))
         for rows in row_blocks(*out.shape):
             block = features[rows]
@@ -103,7 +106,7 @@ class Mixture:
         tasks = task_keys(self.task_names)
         out = np.empty((len(features), len(self.task_names)), dtype=np.int8)
         for rows in row_blocks(*out.shape):
-            chances = self.decision_probability(features[rows])
+            chances = self.chances(features[rows])
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
         return out
 

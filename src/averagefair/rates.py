@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from averagefair.checks import whole_number
 from averagefair.errors import InputError
+from averagefair.protocols import Rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class _LabelRate:
     holdout_tasks : int, optional
         Set aside this many tasks, drawn at random, to make those estimates (the batch F_0 of
         FPAIF-Learn). They play no part in the game; the mapping then serves them like any new task.
+        Whoever has nothing that counts among them is taken to have half a task.
     """
 
     negatives: ClassVar[float]
@@ -74,19 +76,49 @@ class _LabelRate:
 
 
 class ErrorRate(_LabelRate):
-    """Every observed cell counts: AIF, the notion of the paper's body."""
+    """Every observed cell counts: AIF, the notion of the paper's body.
+
+    Parameters
+    ----------
+    rho, holdout_tasks
+        Where the shares that the Learner divides by come from. ``rho``: outside estimates, one
+        number in (0, 1] for each individual: how much of *all* tasks (weighted; a blank counts as
+        a task that does not count) a mistake would count in. ``holdout_tasks``: estimate them on
+        so many tasks set aside. Default: the training shares. Measured rates, and whether a
+        request is met, always go by the shares of the labels at hand.
+    """
 
     negatives, positives, name = 1.0, 1.0, "error"
 
 
 class FalsePositiveRate(_LabelRate):
-    """Only cells with label 0 count: FPAIF, the notion of the paper's appendix."""
+    """Only cells with label 0 count: FPAIF, the notion of the paper's appendix.
+
+    Parameters
+    ----------
+    rho, holdout_tasks
+        Where the shares that the Learner divides by come from. ``rho``: outside estimates, one
+        number in (0, 1] for each individual: how much of *all* tasks (weighted; a blank counts as
+        a task that does not count) a mistake would count in. ``holdout_tasks``: estimate them on
+        so many tasks set aside. Default: the training shares. Measured rates, and whether a
+        request is met, always go by the shares of the labels at hand.
+    """
 
     negatives, positives, name = 1.0, 0.0, "false_positive"
 
 
 class FalseNegativeRate(_LabelRate):
-    """Only cells with label 1 count: the false-negative twin of FPAIF."""
+    """Only cells with label 1 count: the false-negative twin of FPAIF.
+
+    Parameters
+    ----------
+    rho, holdout_tasks
+        Where the shares that the Learner divides by come from. ``rho``: outside estimates, one
+        number in (0, 1] for each individual: how much of *all* tasks (weighted; a blank counts as
+        a task that does not count) a mistake would count in. ``holdout_tasks``: estimate them on
+        so many tasks set aside. Default: the training shares. Measured rates, and whether a
+        request is met, always go by the shares of the labels at hand.
+    """
 
     negatives, positives, name = 0.0, 1.0, "false_negative"
 
@@ -94,3 +126,18 @@ class FalseNegativeRate(_LabelRate):
 RATES: dict[str, type[_LabelRate]] = {
     kind.name: kind for kind in (ErrorRate, FalsePositiveRate, FalseNegativeRate)
 }
+
+
+def resolve_rate(rate: str | Rate) -> Rate:
+    """Return the rate of that name, or the rate itself.
+
+    Examples
+    --------
+    >>> resolve_rate("error").name
+    'error'
+    """
+    if isinstance(rate, str) and rate in RATES:
+        return RATES[rate]()
+    if isinstance(rate, str | type) or not isinstance(rate, Rate):
+        raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
+    return rate

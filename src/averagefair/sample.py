@@ -93,7 +93,9 @@ class Sample:
         index = labels.row_names if people.row_names is None else people.row_names
         self._set(
             features=_features(people),
-            individual_weights=_individual_weights(individual_weights, n),
+            individual_weights=np.ones(n)
+            if individual_weights is None
+            else _counts(individual_weights, n, "individual weights", index),
             individual_names=_individual_names(
                 index if individual_names is None else individual_names, n
             ),
@@ -153,6 +155,15 @@ class Sample:
         if task_names is None and labels.columns is None:
             tasks["task_names"] = _names_by_labels(tasks["signs"])
         return self._replace(**tasks)
+
+    def without_labels(self) -> Sample:
+        """Return the individuals alone, in arrays of their own: what a model may keep of them."""
+        return self._replace(
+            features=self.features.copy(),
+            signs=np.empty((self.n, 0), dtype=np.int8),
+            task_weights=np.empty(0),
+            task_names=(),
+        )
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
         """Return the same individuals with only the tasks of these positions."""
@@ -246,7 +257,11 @@ def _tasks(
     names = names_or_default(
         labels.columns if task_names is None else task_names, m, "task", "task_names"
     )
-    weights = np.ones(m) if task_weights is None else _counts(task_weights, m, "task_weights")
+    if task_weights is None:
+        weights = np.ones(m)
+    else:
+        known = None if labels.columns is None else np.array(labels.columns, dtype=object)
+        weights = _counts(task_weights, m, "task weights", known)
     return {
         "signs": _signs(labels.cells, names),
         "task_weights": weights / weights.sum(),
@@ -282,12 +297,8 @@ def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDA
     return out
 
 
-def _individual_weights(weights: ArrayLike | None, n: int) -> FloatArray:
-    return np.ones(n) if weights is None else _counts(weights, n, "individual_weights")
-
-
-def _counts(weights: ArrayLike, count: int, what: str) -> FloatArray:
-    out = read_vector(weights, count, what)
+def _counts(weights: ArrayLike, count: int, what: str, names: NDArray[Any] | None) -> FloatArray:
+    out = read_vector(weights, count, what, names)
     if (out < 0).any():
         place = int(np.flatnonzero(out < 0)[0])
         raise InputError(

@@ -63,8 +63,18 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
     return Table(_numeric(cells, what, None), None, None)
 
 
-def read_vector(values: ArrayLike, count: int, what: str) -> NDArray[np.float64]:
-    """Read ``count`` finite numbers into a new float64 array."""
+def read_vector(
+    values: ArrayLike, count: int, what: str, names: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
+    """Read ``count`` finite numbers into a new float64 array.
+
+    A pandas Series must be indexed by ``names``, where those are given, in their order.
+    """
+    index = getattr(values, "index", None)
+    if names is not None and hasattr(index, "__array__"):
+        found = np.asarray(index)
+        if len(found) == len(names):
+            check_same_rows(names, found, "the sample", what)
     try:
         out = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -163,6 +173,11 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
         return cells
     if cells.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {what} holds complex numbers.")
+    if cells.dtype.kind in "OUS":
+        try:
+            return cells.astype(np.float64)
+        except (TypeError, ValueError):
+            pass  # a blank that is not None, or something that is no number: look one by one
     out = np.empty(cells.shape)
     for place, value in np.ndenumerate(cells):
         try:

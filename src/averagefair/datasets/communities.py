@@ -70,7 +70,7 @@ class Communities:
         The 123 attributes.
     """
 
-    values: FloatArray
+    values: FloatArray = field(repr=False)
     is_original: bool
     column_names: tuple[str, ...] = field(default=COMMUNITIES_COLUMNS, repr=False)
 
@@ -116,7 +116,7 @@ def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
             tried = f"AVERAGEFAIR_DATA: {tried}" if given else "AVERAGEFAIR_DATA is not set."
             values = _download(tried)
     except DatasetError as error:
-        raise DatasetError(f"{error} {_REMEDY}") from error
+        raise DatasetError(f"{error} {_REMEDY}") from None
     is_original = _digest(values) == COMMUNITIES_SHA256
     if not is_original:
         warnings.warn(
@@ -236,7 +236,7 @@ class CommunitiesSplit(Split):
 
 
 def communities_split(
-    data: Communities | None = None,
+    data: Communities | str | os.PathLike[str] | None = None,
     *,
     train_rows: ArrayLike = _TRAIN_ROWS,
     holdout_rows: ArrayLike = _HOLDOUT_ROWS,
@@ -250,7 +250,7 @@ def communities_split(
 
     Parameters
     ----------
-    data : Communities, optional
+    data : Communities or path, optional
         Default: ``load_communities()``.
     train_rows, holdout_rows : sequence of int
         People to learn from and people to hold out, counted from 0. Default: the paper's 0 to 199
@@ -274,7 +274,8 @@ def communities_split(
     >>> split.feature_names[:2]
     ('PctIlleg', 'NumImmig')
     """
-    data = load_communities() if data is None else data
+    if data is None or isinstance(data, str | os.PathLike):
+        data = load_communities(data)
     train = _rows("train_rows", train_rows, len(data.values))
     holdout = _rows("holdout_rows", holdout_rows, len(data.values))
     shared = np.intersect1d(train, holdout)

@@ -64,8 +64,11 @@ class FiniteOracle:
     exact = True
 
     def __post_init__(self) -> None:
-        if len(self.classifiers) == 0:
-            raise InputError("FiniteOracle needs at least one classifier; got none.")
+        if not isinstance(self.classifiers, Sequence) or len(self.classifiers) == 0:
+            raise InputError(
+                "FiniteOracle needs a list of at least one classifier (the two constants among "
+                f"them); got {self.classifiers!r}."
+            )
         made = tuple(getattr(one, "predict", one) for one in self.classifiers)
         for position, one in enumerate(made):
             if not callable(one):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import CELLS_PER_BLOCK
+from averagefair.blocks import CELLS_PER_BLOCK, row_blocks
 from averagefair.costs import TIE, Costs
 from averagefair.sample import FloatArray, Sample
 
@@ -71,7 +71,18 @@ class _SortedFeatures:
 
     def __call__(self, costs: Costs) -> Stumps:
         """Return each task's cheapest stump; the constant 0 wins ties, then the lower feature."""
-        gaps = costs.gaps()
+        n, k = costs.signs.shape
+        prices = costs.false_positive, costs.false_negative
+        parts = [
+            self._cheapest(Costs(costs.signs[:, some], *prices).gaps()) for some in row_blocks(k, n)
+        ]
+        return Stumps(
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.thresholds for part in parts]),
+            np.concatenate([part.upward for part in parts]),
+        )
+
+    def _cheapest(self, gaps: FloatArray) -> Stumps:
         n, k = gaps.shape
         tie = TIE * np.abs(gaps).sum(axis=0)
         best, feature, cut = np.zeros(k), np.zeros(k, np.intp), np.full(k, -1)

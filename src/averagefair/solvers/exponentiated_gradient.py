@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair import theory
-from averagefair.auditor import Auditor, deviation, lagrangian, worst_case
+from averagefair.auditor import Auditor, deviation, dual_value, lagrangian, worst_case
 from averagefair.checks import positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.learner import Learner, Play
@@ -51,10 +51,8 @@ class ExponentiatedGradient:
         random, each seen once, as in the paper. Default: all tasks in every round.
     resample : bool, default False
         Draw each batch anew from all tasks instead of partitioning them.
-    slack : float, optional
-        Solve for this slack rather than the one asked of :meth:`solve`.
     plan : theory.Plan, optional
-        The theory's constants this solver was made from.
+        The theory's constants this solver was made from; :meth:`from_theory` sets it.
     """
 
     max_rounds: int = 1000
@@ -65,8 +63,12 @@ class ExponentiatedGradient:
     tol: float | None = 1e-3
     batch_size: int | None = None
     resample: bool = False
-    slack: float | None = None
     plan: theory.Plan | None = None
+
+    @property
+    def slack(self) -> float | None:
+        """The only slack this solver is made for, if it was made from the theory."""
+        return None if self.plan is None else self.plan.slack
 
     @classmethod
     def published(cls, max_rounds: int = 1000) -> ExponentiatedGradient:
@@ -92,24 +94,30 @@ class ExponentiatedGradient:
         """Return the algorithm with the paper's constants, for n individuals.
 
         **The theory's alpha is half of ours**: slack = 2 alpha. An estimator that uses this
-        solver has ``alpha`` left unset, or set to 2 alpha. Promised, with an exact oracle: error
-        <= OPT(slack) + 2 nu and |R_i - gamma| <= 3 alpha (Theorem "In-sample Accuracy and
-        Fairness"); with all tasks in every round this holds for certain, with fresh batches of
-        m0 tasks with probability 1 - delta.
+        solver has ``alpha`` left unset, or set to 2 alpha. Promised: error <= OPT(slack) + 2 nu
+        and |R_i - gamma| <= 3 alpha (Theorem "In-sample Accuracy and Fairness"). It holds for
+        certain with an exact oracle, the sample's own rho and all tasks in every round; for
+        outside rho and for fresh batches the paper asks for batches of ``plan.tasks_per_round``
+        tasks, and then promises it with probability 1 - delta.
 
         Parameters
         ----------
-        alpha, nu : float
+        alpha : float in (0, 0.25]
+            Half of the slack.
+        nu : float in (0, 1]
+            How near to the equilibrium of the game, and so to the least error, to come.
+            T grows with 1 / (alpha nu)^2: see ``plan.rounds`` before you run it.
         n : int
-            How many individuals, or, where they are weighted, the sum of their weights.
+            How many individuals; where they are weighted, the sum of their weights (or more, as
+            an error tells, where some weigh less than 1).
         delta, rho_min : float
             For the m0 reported in ``plan.tasks_per_round``: the chance of failure, and (for the
             false-positive and false-negative rates) the smallest rho.
         batch_size : int, optional
             Use fresh batches of this many tasks.
         tol : float, optional
-            End early once the duality gap is below this. With an exact oracle, 2 nu already
-            carries the theorem's promise. Default: play all T rounds.
+            End early once the gap is below this. With an exact oracle, the sample's own rho and
+            all tasks in every round, 2 nu carries the promise. Default: play all T rounds.
 
         Examples
         --------
@@ -128,7 +136,6 @@ class ExponentiatedGradient:
             replay=False,
             tol=tol,
             batch_size=batch_size,
-            slack=plan.slack,
             plan=plan,
         )
 
@@ -136,9 +143,9 @@ class ExponentiatedGradient:
         whole_number("max_rounds", self.max_rounds)
         if self.batch_size is not None:
             whole_number("batch_size", self.batch_size)
-        for name, most in {"dual_bound": inf, "step": inf, "tol": inf, "slack": 0.5}.items():
+        for name in ("dual_bound", "step", "tol"):
             if getattr(self, name) is not None:
-                positive_number(name, getattr(self, name), most)
+                positive_number(name, getattr(self, name))
         if self.batch_size is not None and self.replay:
             raise InputError(
                 "replay compares plays on the same tasks, but batch_size gives each round its own. "
@@ -170,9 +177,10 @@ class ExponentiatedGradient:
         if self.slack is not None and not np.isclose(self.slack, alpha, rtol=1e-9):
             raise InputError(
                 f"alpha={alpha!r} was asked for, but this solver was set up for a slack of "
-                f"{self.slack!r} (twice the theory's alpha, where it was made by from_theory). "
+                f"{self.slack!r}, twice the theory's alpha it was made from. "
                 f"Leave the estimator's alpha unset, or set it to {self.slack!r}."
             )
+        self._check_plan(learner.multiplicities)
         dual_bound = 1.0 / alpha if self.dual_bound is None else self.dual_bound
         step = 100.0 / dual_bound if self.step is None else self.step
         rng = np.random.default_rng(0) if rng is None else rng
@@ -181,13 +189,13 @@ class ExponentiatedGradient:
         run = _Game(learner, auditor, step, batches, self)
         trace = iterate(run, max_rounds=self.max_rounds, tol=self.tol, callback=callback)
         # An interrupt may have cut a round short: only those on record count.
-        counts = np.bincount(run.picks[: len(trace.history)], minlength=len(run.pool))
-        played = np.flatnonzero(counts)
+        counts = np.bincount(run.picks[: len(trace.history)])
+        played = len(counts)
         return Solution(
-            weights=run.pool.weights[played],
-            mixture=counts[played] / counts.sum(),
-            hypotheses=None if batches is not None else [run.pool.hypotheses[k] for k in played],
-            common_rate=float(counts @ run.pool.common_rates / counts.sum()),
+            weights=run.pool.weights[:played],
+            mixture=counts / counts.sum(),
+            hypotheses=None if batches is not None else run.pool.hypotheses[:played],
+            common_rate=float(counts @ run.pool.common_rates[:played] / counts.sum()),
             multipliers=run.multipliers(),
             dual_points=[np.subtract(*run.multipliers()), run.lower_at],
             slack=alpha,
@@ -197,6 +205,22 @@ class ExponentiatedGradient:
             stop_reason=trace.stop_reason,
             seconds=trace.seconds,
         )
+
+    def _check_plan(self, multiplicities: FloatArray) -> None:
+        """Refuse a plan made for fewer individuals: its T would not carry the promise.
+
+        The Auditor starts with a share c_k / (1 + 2 sum c) on each multiplier of a person who
+        stands for c_k; the paper's log(2n + 1) is the logarithm of the smallest share's inverse.
+        """
+        if self.plan is None or multiplicities.size == 0:
+            return
+        inverse = (1.0 + 2.0 * multiplicities.sum()) / min(1.0, multiplicities.min())
+        needed = ceil((inverse - 1.0) / 2.0 - 1e-6)
+        if needed > self.plan.n:
+            raise InputError(
+                f"from_theory was told n={self.plan.n}, but these individuals (and their weights) "
+                f"need n={needed}: the number of rounds grows with log(2n + 1)."
+            )
 
     def _batches(
         self, tasks: NDArray[np.intp], rng: np.random.Generator
@@ -307,8 +331,8 @@ class _Game:
 
     def _raise_lower(self, play: Play) -> None:
         """Take over the bound on OPT that a best response proves (see Learner.dual_value)."""
-        price = self.auditor.slack * float(np.abs(play.weights).sum())
-        value = lagrangian(play.error, play.rates, play.common_rate, play.weights, price)
+        slack = self.auditor.slack
+        value = dual_value(play.error, play.rates, play.common_rate, play.weights, slack)
         if value > self.lower:
             self.lower, self.lower_at = value, play.weights
 

@@ -25,9 +25,11 @@ class Round(NamedTuple):
     error, spread : float
         Of the answer so far: overall error, largest minus smallest individual rate.
     gap : float
-        What the players could still gain. With an exact oracle: the full duality gap, upper less
-        lower Lagrangian bound. With a heuristic one: the Auditor's part of it, which measures
-        how far the run has settled and proves nothing about the optimum.
+        With an exact oracle (and the sample's own rho, and all tasks in every round): the duality
+        gap, upper less lower Lagrangian bound, so that error <= OPT + gap. Otherwise only the
+        Auditor's part of it: what the Auditor could still gain against the average play, which
+        shows how far the run has settled and proves nothing about the optimum. Violations count
+        B-fold, so it can be large.
     """
 
     round: int
