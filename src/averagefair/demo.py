@@ -42,9 +42,9 @@ def main() -> None:
     print("The same classifiers on people and tasks they have never seen (error / spread):")
     print(_table(OUT_OF_SAMPLE, map(_out_of_sample, outcomes)))
     print(
-        "New tasks get their classifiers from the learned mapping; nothing is solved\n"
-        "again. Part of a spread over few tasks is noise: even equal true rates would\n"
-        "not look equal over 25 tasks."
+        "New tasks get their classifiers from the learned mapping; the game is not\n"
+        "played again. Part of a spread over few tasks is noise: even equal true rates\n"
+        "would not look equal over 25 tasks."
     )
 
 

@@ -23,21 +23,25 @@ from averagefair.errors import InputError
 from averagefair.protocols import Rate
 
 
+_PARAMETERS = """
+
+Parameters
+----------
+rho : array-like of shape (n,), optional
+    Outside estimates (the paper's rho tilde), made without looking at the training labels: how
+    much of *all* tasks counts for each individual, a number in (0, 1]. Tasks are weighted as in
+    the fit, and a blank is a task that does not count. The Learner divides by them in place of the
+    shares seen in training (the default). What is measured always goes by the labels at hand.
+holdout_tasks : int, default 0
+    Set aside this many tasks, drawn at random, to make those estimates (the batch F_0 of
+    FPAIF-Learn). They play no part in the game; the mapping then serves them like any new task.
+    Whoever has nothing that counts among them is taken to have half a task.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class _LabelRate:
-    """A rate whose cells count by their label, with where its rho comes from.
-
-    Parameters
-    ----------
-    rho : array-like of shape (n,), optional
-        Outside estimates (the paper's rho tilde) of how often a cell of each individual counts,
-        in (0, 1], made without looking at the training labels. The Learner divides by them in
-        place of the shares seen in training. Default: the training shares themselves.
-    holdout_tasks : int, optional
-        Set aside this many tasks, drawn at random, to make those estimates (the batch F_0 of
-        FPAIF-Learn). They play no part in the game; the mapping then serves them like any new task.
-        Whoever has nothing that counts among them is taken to have half a task.
-    """
+    """A rate whose cells count by their label, and where its rho comes from."""
 
     negatives: ClassVar[float]
     positives: ClassVar[float]
@@ -45,6 +49,9 @@ class _LabelRate:
 
     rho: ArrayLike | None = None
     holdout_tasks: int = 0
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = f"{cls.__doc__}{_PARAMETERS}"
 
     def __post_init__(self) -> None:
         k = whole_number("holdout_tasks", self.holdout_tasks, least=0)
@@ -76,49 +83,19 @@ class _LabelRate:
 
 
 class ErrorRate(_LabelRate):
-    """Every observed cell counts: AIF, the notion of the paper's body.
-
-    Parameters
-    ----------
-    rho, holdout_tasks
-        Where the shares that the Learner divides by come from. ``rho``: outside estimates, one
-        number in (0, 1] for each individual: how much of *all* tasks (weighted; a blank counts as
-        a task that does not count) a mistake would count in. ``holdout_tasks``: estimate them on
-        so many tasks set aside. Default: the training shares. Measured rates, and whether a
-        request is met, always go by the shares of the labels at hand.
-    """
+    """Every observed cell counts: AIF, the notion of the paper's body."""
 
     negatives, positives, name = 1.0, 1.0, "error"
 
 
 class FalsePositiveRate(_LabelRate):
-    """Only cells with label 0 count: FPAIF, the notion of the paper's appendix.
-
-    Parameters
-    ----------
-    rho, holdout_tasks
-        Where the shares that the Learner divides by come from. ``rho``: outside estimates, one
-        number in (0, 1] for each individual: how much of *all* tasks (weighted; a blank counts as
-        a task that does not count) a mistake would count in. ``holdout_tasks``: estimate them on
-        so many tasks set aside. Default: the training shares. Measured rates, and whether a
-        request is met, always go by the shares of the labels at hand.
-    """
+    """Only cells with label 0 count: FPAIF, the notion of the paper's appendix."""
 
     negatives, positives, name = 1.0, 0.0, "false_positive"
 
 
 class FalseNegativeRate(_LabelRate):
-    """Only cells with label 1 count: the false-negative twin of FPAIF.
-
-    Parameters
-    ----------
-    rho, holdout_tasks
-        Where the shares that the Learner divides by come from. ``rho``: outside estimates, one
-        number in (0, 1] for each individual: how much of *all* tasks (weighted; a blank counts as
-        a task that does not count) a mistake would count in. ``holdout_tasks``: estimate them on
-        so many tasks set aside. Default: the training shares. Measured rates, and whether a
-        request is met, always go by the shares of the labels at hand.
-    """
+    """Only cells with label 1 count: the false-negative twin of FPAIF."""
 
     negatives, positives, name = 0.0, 1.0, "false_negative"
 
