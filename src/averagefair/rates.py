@@ -22,7 +22,6 @@ from averagefair.checks import whole_number
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
 
-
 _PARAMETERS = """
 
 Parameters
