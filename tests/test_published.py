@@ -9,6 +9,7 @@ import pytest
 
 from averagefair import AverageFairClassifier, ExponentiatedGradient
 from averagefair.datasets import communities_split, load_communities
+from averagefair.experiments import evaluate, unconstrained
 
 SHARED = Path(__file__).parents[2] / "shared"
 DATA = SHARED / "datasets" / "communities.csv"
@@ -50,3 +51,29 @@ def test_published_runs_are_reproduced(split, row):
 def test_the_default_solver_is_the_published_practice(split):
     default = AverageFairClassifier(alpha=0.2).fit(split.X, split.Y)
     assert default.error_ == pytest.approx(0.181112, abs=1e-6)
+
+
+@needs_data
+def test_published_generalisation_is_reproduced(split):
+    """The published setting at alpha = 0.10 on people and tasks held out: error and spread."""
+    model = AverageFairClassifier(alpha=0.10, random_state=0).fit(split.X, split.Y)
+    outcome = evaluate(split, model, unconstrained(split))
+    for corner, error, spread in (
+        (outcome.new_people, 0.3418, 0.290),
+        (outcome.new_tasks, 0.2996, 0.406),
+        (outcome.new_both, 0.3292, 0.381),
+    ):
+        assert corner.error == pytest.approx(error, abs=1e-4)
+        assert corner.spread == pytest.approx(spread, abs=1e-3)
+
+
+@needs_data
+def test_the_fair_classifiers_beat_mixing_in_coin_flips(split):
+    """The paper's baseline at the same spread; the unconstrained error is 0.170."""
+    free = unconstrained(split)
+    assert free.error == pytest.approx(0.170, abs=5e-4)
+    for alpha in (0.05, 0.10, 0.15, 0.20):
+        model = AverageFairClassifier(alpha=alpha, random_state=0).fit(split.X, split.Y)
+        outcome = evaluate(split, model, free)
+        assert outcome.training.error == pytest.approx(model.error_, abs=1e-12)
+        assert model.error_ < outcome.baseline_error

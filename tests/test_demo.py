@@ -1,0 +1,62 @@
+"""The demo and the README: what they show is what comes out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from averagefair import AverageFairClassifier
+from averagefair.datasets import make_synthetic
+from averagefair.demo import ALPHAS
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def shown():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "averagefair.demo"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(text, columns):
+    lines = [re.sub(r" / ", "/", line).split() for line in text.splitlines()]
+    return {
+        float(line[0]): line[1:]
+        for line in lines
+        if len(line) == columns and re.fullmatch(r"0\.\d\d", line[0])
+    }
+
+
+def test_the_demo_has_a_row_for_every_alpha_and_fits_80_columns(shown):
+    assert max(map(len, shown.splitlines())) <= 80
+    assert tuple(rows(shown, 8)) == tuple(rows(shown, 5)) == ALPHAS
+
+
+def test_the_demo_shows_what_a_fit_reports(shown):
+    people = make_synthetic(n=200, m=50, d=20, q=0.8)
+    model = AverageFairClassifier(alpha=0.15, random_state=0).fit(people.X, people.Y)
+    error, spread, common_rate = map(float, rows(shown, 8)[0.15][:3])
+    assert error == pytest.approx(model.error_, abs=5e-4)
+    assert spread == pytest.approx(model.certificate_.spread, abs=5e-4)
+    assert common_rate == pytest.approx(model.common_rate_, abs=5e-4)
+
+
+def test_the_readme_shows_the_demos_output(shown):
+    def without_seconds(text):
+        return re.sub(r"(\s\d+)\s+\d+\.\d\d(\s+0\.\d{3})$", r"\1 s\2", text, flags=re.MULTILINE)
+
+    (quoted,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    assert without_seconds(quoted).strip() == without_seconds(shown).strip()
+
+
+def test_the_readmes_python_runs_as_it_stands(capsys):
+    for snippet in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
+        exec(compile(snippet, "README.md", "exec"), {})
+    assert "requested alpha 0.1: met" in capsys.readouterr().out
