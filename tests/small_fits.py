@@ -7,10 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from averagefair import (
     AverageFairClassifier,
-    ErrorRate,
     ExponentiatedGradient,
-    FalseNegativeRate,
-    FalsePositiveRate,
     FiniteOracle,
     RegressionOracle,
     StumpOracle,
@@ -20,7 +17,6 @@ from averagefair import (
 N, M, D = 24, 6, 3
 FEATURES = ["age", "income", "debt"]
 TASKS = [f"task{j}" for j in range(M)]
-RATES = {kind.name: kind for kind in (ErrorRate, FalsePositiveRate, FalseNegativeRate)}
 LISTED = (
     lambda x: x[:, 0] > 0,
     lambda x: x[:, 1] < 0.3,

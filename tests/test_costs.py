@@ -9,20 +9,14 @@ from hypothesis import strategies as st
 from judges import COUNTS, plain_error, plain_rates
 
 from averagefair import (
-    ErrorRate,
-    FalseNegativeRate,
-    FalsePositiveRate,
     Learner,
     Sample,
     StumpOracle,
 )
 from averagefair.costs import CostRule, Costs
+from averagefair.rates import RATES as KINDS
 
-RATES = {
-    "error": ErrorRate(),
-    "false_positive": FalsePositiveRate(),
-    "false_negative": FalseNegativeRate(),
-}
+RATES = {name: rate() for name, rate in KINDS.items()}
 all_rates = pytest.mark.parametrize("kind", RATES)
 
 

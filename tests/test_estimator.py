@@ -13,7 +13,6 @@ from sklearn.tree import DecisionTreeClassifier
 from small_fits import (
     LOGISTIC,
     ORACLES,
-    RATES,
     TASKS,
     D,
     M,
@@ -41,6 +40,7 @@ from averagefair import (
     WeightedOracle,
 )
 from averagefair.datasets import make_synthetic
+from averagefair.rates import RATES
 
 # Most runs here are a few rounds long and miss their request on purpose; the tests of that warning
 # look at it themselves.

@@ -14,7 +14,6 @@ from small_fits import (
     LISTED,
     LOGISTIC,
     ORACLES,
-    RATES,
     STRANGERS,
     TASKS,
     UNEVEN,
@@ -26,6 +25,7 @@ from small_fits import (
 )
 
 from averagefair import DegenerateTaskWarning, InputError, Mixture, Sample, theory
+from averagefair.rates import RATES
 
 # Short runs miss the request on purpose: what is judged here is the mapping, not the fairness.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

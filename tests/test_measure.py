@@ -24,12 +24,9 @@ from averagefair import (
 )
 from averagefair.measure import Meter
 from averagefair.protocols import Rate
+from averagefair.rates import RATES as KINDS
 
-RATES = {
-    "error": ErrorRate(),
-    "false_positive": FalsePositiveRate(),
-    "false_negative": FalseNegativeRate(),
-}
+RATES = {name: rate() for name, rate in KINDS.items()}
 all_rates = pytest.mark.parametrize("kind", RATES)
 
 

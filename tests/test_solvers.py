@@ -15,7 +15,6 @@ from averagefair import (
     AverageFairClassifier,
     ErrorRate,
     ExponentiatedGradient,
-    FalseNegativeRate,
     FalsePositiveRate,
     InputError,
     Learner,
@@ -25,8 +24,7 @@ from averagefair import (
     StumpOracle,
 )
 from averagefair.auditor import Auditor
-
-RATES = {kind.name: kind for kind in (ErrorRate, FalsePositiveRate, FalseNegativeRate)}
+from averagefair.rates import RATES
 
 
 def table(seed, n=30, m=12, d=3):

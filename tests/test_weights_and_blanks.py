@@ -10,7 +10,6 @@ import pytest
 from judges import COUNTS, plain_error, plain_rates
 from small_fits import (
     ORACLES,
-    RATES,
     TASKS,
     UNEVEN,
     M,
@@ -30,6 +29,7 @@ from averagefair import (
     InputError,
     UndefinedRateWarning,
 )
+from averagefair.rates import RATES
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -22,6 +22,11 @@ def deviation(rates: FloatArray, common_rate: float) -> float:
     return float(np.abs(rates - common_rate).max(initial=0.0))
 
 
+def spread(rates: FloatArray) -> float:
+    """Return the largest less the smallest rate; 0 where nobody is constrained."""
+    return float(np.ptp(rates)) if rates.size else 0.0
+
+
 def lagrangian(
     error: float, rates: FloatArray, common_rate: float, weights: FloatArray, price: float
 ) -> float:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
-from averagefair.auditor import deviation, lagrangian, worst_case
+from averagefair.auditor import deviation, lagrangian, spread, worst_case
 from averagefair.learner import Learner
 from averagefair.measure import Measurement
 from averagefair.mixture import Mixture
 from averagefair.solvers.iterate import Solution, StopReason
 
-# Two ways of adding up the same numbers may differ by this much; nobody is harmed by more.
+# A request counts as met to this precision: a spread is a difference of long sums.
 _ROUNDING = 1e-6
 
 
@@ -137,7 +135,7 @@ def certify(
         alpha=solution.slack,
         aim=solution.aim,
         deviation=off,
-        spread=float(np.ptp(rates)) if rates.size else 0.0,
+        spread=spread(rates),
         error=reached.error,
         common_rate=solution.common_rate,
         lower=lower,

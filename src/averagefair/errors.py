@@ -5,6 +5,9 @@ Every message says what was given, the rule it breaks and what to do about it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class InputError(ValueError):
     """Something handed to averagefair breaks a rule; nothing was changed."""
@@ -24,3 +27,15 @@ class DegenerateTaskWarning(UserWarning):
 
 class UndefinedRateWarning(UserWarning):
     """Some individuals have no cell that counts towards the rate, so carry no constraint."""
+
+
+def some_of(names: Sequence[Any]) -> str:
+    """Write out the first five of some names, and how many more there are.
+
+    Examples
+    --------
+    >>> some_of(["ann", "bo"]), some_of(range(7))
+    ('ann, bo', '0, 1, 2, 3, 4 and 2 more')
+    """
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(str(name) for name in names[:5]) + more

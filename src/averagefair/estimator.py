@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from averagefair.certificate import Certificate, certify
 from averagefair.checks import positive_number
-from averagefair.errors import InputError
+from averagefair.errors import InputError, some_of
 from averagefair.learner import Learner
 from averagefair.mapping import Mapping, merge_rounds
 from averagefair.measure import Meter
@@ -182,7 +182,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.holdout_task_names_ = tuple(sample.task_names[task] for task in aside)
         self.classes_ = np.array([0, 1])
         self.seed_ = seed
-        self._flat, self._named_tasks = np.ndim(y) == 1, hasattr(y, "columns")
+        self._flat, self._named_tasks = np.ndim(y) == 1, sample.named_tasks
         _warn_if_missed(certificate)
         return self
 
@@ -209,14 +209,14 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return decisions[:, 0] if self._flat else decisions
 
     def extend(self, Y: Any, *, task_names: Any = None) -> Mixture:
-        """Return fair classifiers for tasks that came later, without solving anything again.
+        """Return fair classifiers for tasks that came later, without playing the game again.
 
         Parameters
         ----------
         Y : array-like or DataFrame, shape (n, k) or (n,)
             The new tasks' labels on the training individuals, in their order; blanks allowed.
         task_names : sequence of str, optional
-            Default: the columns of Y.
+            Default: the columns of Y; without such, names made from the labels.
 
         Returns
         -------
@@ -233,13 +233,13 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         classifiers = self._classifiers(X)
         sample = Sample(X, y, individual_weights=sample_weight)
-        named = self._named_tasks and hasattr(y, "columns")
+        named = self._named_tasks and sample.named_tasks
         if sample.m != len(self.task_names_) or (named and sample.task_names != self.task_names_):
             raise InputError(
                 f"y must have the {len(self.task_names_)} tasks that were learned, in their order; "
-                f"got {sample.m}: {', '.join(sample.task_names[:5])}."
+                f"got {sample.m}: {some_of(sample.task_names)}."
             )
-        sample = sample.with_labels(y, task_weights=self.task_weights_)
+        sample = sample.with_task_weights(self.task_weights_)
         error = Meter(sample, ErrorRate())(classifiers.decision_probability).error
         if np.isnan(error):
             raise InputError("y must have at least one label to score against; all are blank.")

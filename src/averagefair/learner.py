@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from averagefair.auditor import dual_value
 from averagefair.costs import CostRule, Costs
-from averagefair.errors import InputError, UndefinedRateWarning
+from averagefair.errors import InputError, UndefinedRateWarning, some_of
 from averagefair.measure import Meter
 from averagefair.protocols import Hypothesis, Oracle, Rate
 from averagefair.sample import FloatArray, Sample
@@ -153,11 +153,10 @@ class Learner:
     def _report_undefined(self) -> None:
         if self.undefined.size == 0:
             return
-        names = ", ".join(str(name) for name in self.sample.individual_names[self.undefined[:5]])
-        more = f" and {self.undefined.size - 5} more" if self.undefined.size > 5 else ""
+        names = some_of(self.sample.individual_names[self.undefined].tolist())
         warnings.warn(
             f"the {self.rate.name} rate of {self.undefined.size} of {self.sample.n} individuals is "
-            f"undefined, since none of their labels counts towards it: {names}{more}. "
+            f"undefined, since none of their labels counts towards it: {names}. "
             "They carry no constraint.",
             UndefinedRateWarning,
             stacklevel=4,

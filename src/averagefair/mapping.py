@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from averagefair.checks import whole_number
 from averagefair.costs import CostRule, Costs
-from averagefair.mixture import Mixture
+from averagefair.mixture import Mixture, merge_equal
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Oracle
 from averagefair.sample import FloatArray, Sample
@@ -99,10 +99,5 @@ class Mapping:
 
 def merge_rounds(weights: FloatArray, mixture: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
     """Find the rounds with distinct weights: the first of each kind, and their joint chances."""
-    merged: dict[bytes, int] = {}
-    place = [
-        merged.setdefault(blake2b(row.tobytes(), digest_size=16).digest(), len(merged))
-        for row in weights
-    ]
-    first = np.unique(place, return_index=True)[1]
-    return first, np.asarray(np.bincount(place, weights=mixture), dtype=np.float64)
+    digests = (blake2b(row.tobytes(), digest_size=16).digest() for row in weights)
+    return merge_equal(digests, mixture)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
@@ -60,11 +60,9 @@ class Mixture:
                 f"probabilities must not be negative and must sum to 1; got a least of {q.min()!r} "
                 f"and a sum of {q.sum()!r}."
             )
-        merged: dict[Hashable, int] = {}
-        place = np.array([merged.setdefault(h.key(), len(merged)) for h in self.hypotheses])
-        _, first = np.unique(place, return_index=True)
+        first, q = merge_equal((h.key() for h in self.hypotheses), q)
         object.__setattr__(self, "hypotheses", tuple(self.hypotheses[one] for one in first))
-        object.__setattr__(self, "probabilities", np.bincount(place, weights=q))
+        object.__setattr__(self, "probabilities", q)
 
     def decision_probability(self, X: Any) -> FloatArray:
         """Return the chance of deciding 1 for each person and task, shape (n, k).
@@ -112,3 +110,19 @@ class Mixture:
 
     def __repr__(self) -> str:
         return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"
+
+
+def merge_equal(
+    keys: Iterable[Hashable], chances: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Find the distinct keys: where each stands first, and the sum of its chances.
+
+    Examples
+    --------
+    >>> merge_equal("aba", np.array([0.25, 0.5, 0.25]))
+    (array([0, 1]), array([0.5, 0.5]))
+    """
+    merged: dict[Hashable, int] = {}
+    place = [merged.setdefault(key, len(merged)) for key in keys]
+    first = np.unique(place, return_index=True)[1]
+    return first, np.asarray(np.bincount(place, weights=chances), dtype=np.float64)

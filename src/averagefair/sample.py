@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from averagefair.errors import InputError
+from averagefair.errors import InputError, some_of
 from averagefair.tables import (
     Table,
     check_same_rows,
@@ -60,6 +60,8 @@ class Sample:
     feature_names : tuple of str, or None where X came without names
     indexed : bool
         Whether the individuals' names are a table's index, which later tables must then have too.
+    named_tasks : bool
+        Whether the tasks' names were given, by columns or by ``task_names``.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Sample:
     task_names: tuple[str, ...]
     feature_names: tuple[str, ...] | None
     indexed: bool
+    named_tasks: bool
 
     def __init__(
         self,
@@ -93,9 +96,7 @@ class Sample:
         index = labels.row_names if people.row_names is None else people.row_names
         self._set(
             features=_features(people),
-            individual_weights=np.ones(n)
-            if individual_weights is None
-            else _counts(individual_weights, n, "individual weights", index),
+            individual_weights=_counts(individual_weights, n, "individual weights", index),
             individual_names=_individual_names(
                 index if individual_names is None else individual_names, n
             ),
@@ -152,7 +153,7 @@ class Sample:
         if self.indexed:
             check_same_rows(self.individual_names, labels.row_names, "the training sample", "Y")
         tasks = _tasks(labels, task_weights, task_names)
-        if task_names is None and labels.columns is None:
+        if not tasks["named_tasks"]:
             tasks["task_names"] = _names_by_labels(tasks["signs"])
         return self._replace(**tasks)
 
@@ -164,6 +165,10 @@ class Sample:
             task_weights=np.empty(0),
             task_names=(),
         )
+
+    def with_task_weights(self, task_weights: FloatArray) -> Sample:
+        """Return the same sample with tasks that are met this often, shape (m,), summing to 1."""
+        return self._replace(task_weights=task_weights)
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
         """Return the same individuals with only the tasks of these positions."""
@@ -219,7 +224,7 @@ def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray
         unknown = [name for name in table.columns if name not in set(names)]
         missing = [name for name in names if name not in set(table.columns)]
         found = (
-            f"unknown: {', '.join(unknown[:5])}; missing: {', '.join(missing[:5])}"
+            f"unknown: {some_of(unknown)}; missing: {some_of(missing)}"
             if unknown
             else "the order differs"
         )
@@ -257,15 +262,13 @@ def _tasks(
     names = names_or_default(
         labels.columns if task_names is None else task_names, m, "task", "task_names"
     )
-    if task_weights is None:
-        weights = np.ones(m)
-    else:
-        known = None if labels.columns is None else np.array(labels.columns, dtype=object)
-        weights = _counts(task_weights, m, "task weights", known)
+    known = None if labels.columns is None else np.array(labels.columns, dtype=object)
+    weights = _counts(task_weights, m, "task weights", known)
     return {
         "signs": _signs(labels.cells, names),
         "task_weights": weights / weights.sum(),
         "task_names": names,
+        "named_tasks": task_names is not None or labels.columns is not None,
     }
 
 
@@ -297,7 +300,11 @@ def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDA
     return out
 
 
-def _counts(weights: ArrayLike, count: int, what: str, names: NDArray[Any] | None) -> FloatArray:
+def _counts(
+    weights: ArrayLike | None, count: int, what: str, names: NDArray[Any] | None
+) -> FloatArray:
+    if weights is None:
+        return np.ones(count)
     out = read_vector(weights, count, what, names)
     if (out < 0).any():
         place = int(np.flatnonzero(out < 0)[0])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError
+from averagefair.tables import is_missing
 
 Keys = NDArray[np.uint64]
 
@@ -55,9 +56,8 @@ def id_keys(ids: ArrayLike) -> Keys:
 def _id_text(ids: ArrayLike) -> NDArray[np.str_]:
     """Write every id as text, the same whatever else is in the list: 7, 7.0 and "7" are alike."""
     # A list is read one by one: NumPy would turn [1, 2.5] into floats and ["a", None] into text.
-    given: NDArray[Any] = (
-        np.array(ids, dtype=object) if isinstance(ids, list | tuple) else (np.asarray(ids))
-    )
+    one_by_one = isinstance(ids, list | tuple)
+    given: NDArray[Any] = np.array(ids, dtype=object) if one_by_one else np.asarray(ids)
     if given.ndim != 1:
         raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
     if given.dtype.kind == "O":
@@ -80,11 +80,9 @@ def _id_text(ids: ArrayLike) -> NDArray[np.str_]:
 
 
 def _one_id(value: Any) -> str | None:
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+    if is_missing(value):
         return None
     if isinstance(value, float | np.floating):
-        if value != value:
-            return None
         number = float(value)
         return str(int(number) if number.is_integer() and abs(number) < 2.0**63 else number)
     return str(value)

@@ -181,7 +181,7 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
     out = np.empty(cells.shape)
     for place, value in np.ndenumerate(cells):
         try:
-            out[place] = np.nan if _is_blank(value) else _number(value)
+            out[place] = _number(value)
         except (TypeError, ValueError) as error:
             kind = InputTypeError if isinstance(error, TypeError) else InputError
             raise kind(
@@ -193,13 +193,16 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
 
 
 def _number(value: Any) -> float:
+    if is_missing(value) or (isinstance(value, str) and value.strip() == ""):
+        return float("nan")
     if isinstance(value, dict | list | tuple | set | np.ndarray):
         raise TypeError
     return float(value)
 
 
-def _is_blank(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Tell whether a single value is None, NaN or a missing value of pandas."""
     # pandas' NA refuses comparison, so it is told by its type's name rather than imported.
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
-    return isinstance(value, str) and value.strip() == ""
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.errors import DegenerateTaskWarning
+from averagefair.errors import DegenerateTaskWarning, some_of
 from averagefair.protocols import Oracle
 from averagefair.sample import Sample
 
@@ -30,19 +30,19 @@ def constant_tasks(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
 
 
 def warn_of_constant_tasks(sample: Sample, oracle: Oracle) -> None:
-    """Name the tasks with a single label, which a heuristic oracle gives that constant.
+    """Name the tasks with a single label, which our heuristic oracles give that constant.
 
     An exact oracle needs no such rule: it gives them whatever is cheapest.
     """
     tasks, _ = constant_tasks(sample)
     if oracle.exact or tasks.size == 0:
         return
-    named = ", ".join(repr(sample.task_names[task]) for task in tasks[:5])
-    more = f" and {tasks.size - 5} more" if tasks.size > 5 else ""
+    named = some_of([repr(sample.task_names[task]) for task in tasks])
     warnings.warn(
         f"{tasks.size} of {sample.m} tasks show a single label (or none) among the {sample.n} "
-        f"individuals: {named}{more}. Each gets a constant classifier: its only label, or 0 where "
-        "no label is observed. Leave them out if that is not wanted.",
+        f"individuals: {named}. There is nothing to learn in them: RegressionOracle and "
+        "WeightedOracle give each a constant classifier, its only label (0 where none is "
+        "observed). Leave them out if that is not wanted.",
         DegenerateTaskWarning,
         stacklevel=3,
     )

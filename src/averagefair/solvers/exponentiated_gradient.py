@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair import theory
-from averagefair.auditor import Auditor, deviation, dual_value, lagrangian, worst_case
+from averagefair.auditor import (
+    Auditor,
+    deviation,
+    dual_value,
+    lagrangian,
+    spread,
+    worst_case,
+)
 from averagefair.checks import positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.learner import Learner, Play
@@ -327,7 +334,7 @@ class _Game:
             weights = average_multipliers[0] - average_multipliers[1]
             price = slack * float(average_multipliers.sum())
             gap = max(0.0, upper - lagrangian(error, average, common_rate, weights, price))
-        return Round(count, error, float(np.ptp(average)) if average.size else 0.0, gap)
+        return Round(count, error, spread(average), gap)
 
     def _raise_lower(self, play: Play) -> None:
         """Take over the bound on OPT that a best response proves (see Learner.dual_value)."""
