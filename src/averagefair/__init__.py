@@ -17,14 +17,16 @@ from averagefair.measure import individual_rates
 from averagefair.mixture import Mixture
 from averagefair.oracles import FiniteOracle, RegressionOracle, StumpOracle, WeightedOracle
 from averagefair.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
+from averagefair.request import Request
 from averagefair.sample import Sample
-from averagefair.solvers import ExponentiatedGradient, Round, StopReason
+from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, Round, StopReason
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AverageFairClassifier",
     "Certificate",
+    "ColumnGeneration",
     "DegenerateTaskWarning",
     "ErrorRate",
     "ExponentiatedGradient",
@@ -36,6 +38,7 @@ __all__ = [
     "Mapping",
     "Mixture",
     "RegressionOracle",
+    "Request",
     "Round",
     "Sample",
     "Status",

@@ -11,24 +11,12 @@ import numpy as np
 from averagefair.sample import FloatArray
 
 
-def deviation(rates: FloatArray, common_rate: float) -> float:
-    """Return the largest |R_i - gamma|; 0 where nobody is constrained.
-
-    Examples
-    --------
-    >>> deviation(np.array([0.5, 0.125]), 0.25)
-    0.25
-    """
-    return float(np.abs(rates - common_rate).max(initial=0.0))
-
-
-def spread(rates: FloatArray) -> float:
-    """Return the largest less the smallest rate; 0 where nobody is constrained."""
-    return float(np.ptp(rates)) if rates.size else 0.0
-
-
 def lagrangian(
-    error: float, rates: FloatArray, common_rate: float, weights: FloatArray, price: float
+    error: float,
+    rates: FloatArray,
+    common_rate: FloatArray | float,
+    weights: FloatArray,
+    price: float,
 ) -> float:
     """Return L = err + lambda . r, what the Learner pays the Auditor.
 
@@ -37,17 +25,6 @@ def lagrangian(
     (The paper's Lagrangian, with ``slack`` in the place of its 2 alpha.)
     """
     return error + float(weights @ (rates - common_rate)) - price
-
-
-def dual_value(
-    error: float, rates: FloatArray, common_rate: float, weights: FloatArray, slack: float
-) -> float:
-    """Return L of a best response at the cheapest multipliers with weights w.
-
-    Of all multipliers with these weights, lambda+ = max(w, 0) and lambda- = max(-w, 0) pay the
-    slack least. Where the play is a true best response this is the dual function, at most OPT.
-    """
-    return lagrangian(error, rates, common_rate, weights, slack * float(np.abs(weights).sum()))
 
 
 def worst_case(error: float, deviation: float, slack: float, dual_bound: float) -> float:
@@ -98,7 +75,7 @@ class Auditor:
         grown = np.exp(self.theta - shift)
         return np.asarray(grown * (self.dual_bound / (np.exp(-shift) + grown.sum())))
 
-    def update(self, rates: FloatArray, common_rate: float, step: float) -> None:
+    def update(self, rates: FloatArray, common_rate: FloatArray | float, step: float) -> None:
         """Move theta by step times the violations of one play.
 
         An individual whose rate is NaN (none of the tasks looked at counts) is left alone.

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from averagefair.auditor import deviation, lagrangian, spread, worst_case
+import numpy as np
+
+from averagefair.auditor import lagrangian, worst_case
 from averagefair.learner import Learner
 from averagefair.measure import Measurement
 from averagefair.mixture import Mixture
+from averagefair.request import ROUNDING, Request
+from averagefair.sample import FloatArray
 from averagefair.solvers.iterate import Solution, StopReason
-
-# A request counts as met to this precision: a spread is a difference of long sums.
-_ROUNDING = 1e-6
 
 
 class Status(Enum):
@@ -36,40 +37,51 @@ class Certificate:
 
     Attributes
     ----------
-    alpha : float
-        The slack asked for: the largest |R_i - common rate|.
+    request : Request
+        What was asked: alpha, beta, max_influence.
     aim : float
         The deviation the solver set out for: alpha, or the theory's promise of 3/2 alpha (its 3
         alpha) where the solver was made from the theory.
     deviation : float
         The largest |R_i - common rate| reached, over constrained individuals.
     spread : float
-        Largest minus smallest individual rate.
+        Largest minus smallest individual rate. Of several rates, the widest.
+    outside : float
+        The beta reached: the share of people who do not fit into a window of 2 aim. Of several
+        rates, the largest.
     error : float
         Overall error on the training sample.
-    common_rate : float
+    common_rate : float, or tuple of float where several rates were asked for
         gamma.
     lower, upper : float
-        Lagrangian bounds. ``upper`` = error + B max(0, worst violation). ``lower`` <= OPT, the
-        least error of any mixture over the class with deviation at most alpha; NaN with a
-        heuristic oracle, which proves no such bound.
+        Bounds on OPT, the least error of any mixture over the class that keeps to the request
+        (column generation: the class with the two constants). ``upper`` is the error plus the
+        price of what violations are left. ``lower`` is NaN with a heuristic oracle, which proves
+        no such bound. With ``beta``, OPT is for the people excepted here; with ``max_influence``
+        it is the least error plus price of violations.
     gap : float
-        upper - lower where that is known (then error <= OPT + gap). With a heuristic oracle, only
-        what the Auditor could still gain against the average play. Violations count B-fold in it.
+        upper - lower where that is known (then error <= OPT + gap). With a heuristic oracle and
+        exponentiated gradient, only what the Auditor could still gain against the average play;
+        with a heuristic oracle and column generation, NaN.
     status : Status
     stop_reason : StopReason
     rounds, oracle_calls : int
-        Rounds played; cost-sensitive problems solved, one for each task and round.
+        Rounds played; cost-sensitive problems solved, one for each task and answer.
+    columns : int
+        Classifiers of each task that the mixture is made of.
     seconds : float
         Time in the solver.
+    trouble : str
+        What failed on the way, where something did.
     """
 
-    alpha: float
+    request: Request
     aim: float
     deviation: float
     spread: float
+    outside: float
     error: float
-    common_rate: float
+    common_rate: float | tuple[float, ...]
     lower: float
     upper: float
     gap: float
@@ -77,30 +89,68 @@ class Certificate:
     stop_reason: StopReason
     rounds: int
     oracle_calls: int
+    columns: int
     seconds: float
+    trouble: str = ""
+
+    @property
+    def alpha(self) -> float:
+        """The slack asked for: the largest |R_i - common rate|."""
+        return self.request.alpha
 
     @property
     def met(self) -> bool:
-        """Whether everybody is within the aim of some common rate: spread <= 2 aim.
+        """Whether all but a share beta are within the aim of some common rate.
 
         The definition of average individual fairness asks for *some* common rate; the one the
-        solver ended with need not be the best.
+        solver ended with need not be the best. With ``max_influence`` no share was asked for.
         """
-        return self.spread <= 2 * self.aim + _ROUNDING
+        return self.request.max_influence is not None or self.outside <= self.request.beta
 
     def __str__(self) -> str:
-        proof = f"lower bound {self.lower:.4f}, " if self.status is Status.CERTIFIED else ""
-        aimed = "" if self.aim == self.alpha else f" (aim {self.aim:g}, the theory's promise)"
-        return (
-            f"requested alpha {self.alpha:g}{aimed}: {'met' if self.met else 'NOT met'}; "
-            f"spread {self.spread:.6f} of {2 * self.aim:g} allowed\n"
-            f"error {self.error:.4f}; rates within {self.deviation:.4f} of the common rate "
-            f"{self.common_rate:.4f}; {proof}gap {self.gap:.4f}\n"
-            f"{self.rounds} rounds, {self.oracle_calls} oracle calls, {self.seconds:.2f} s; "
-            f"stopped: {self.stop_reason.value}\n{self.status.value}"
-        )
+        return "\n".join(
+            (self._asked(), self._reached(), self._effort(), self.status.value, self.trouble)
+        ).rstrip()
 
     __repr__ = __str__
+
+    def _asked(self) -> str:
+        request, outside = self.request, f"{self.outside:.1%} of the people are outside"
+        aimed = "" if self.aim == self.alpha else f" (aim {self.aim:g}, the theory's promise)"
+        verdict = "met" if self.met else "NOT met"
+        if request.max_influence is not None:
+            return (
+                f"requested alpha {self.alpha:g}, nobody's influence above "
+                f"{request.max_influence:g}/n: {outside}; spread {self.spread:.6f}"
+            )
+        if request.beta:
+            return (
+                f"requested alpha {self.alpha:g} for all but {request.beta:.1%}: {verdict}; "
+                f"{outside}; spread {self.spread:.6f}"
+            )
+        return (
+            f"requested alpha {self.alpha:g}{aimed}: {verdict}; "
+            f"spread {self.spread:.6f} of {2 * self.aim:g} allowed"
+        )
+
+    def _reached(self) -> str:
+        common = self.common_rate if isinstance(self.common_rate, tuple) else (self.common_rate,)
+        rates = "rate" if len(common) == 1 else "rates"
+        known = ""
+        if self.status is Status.CERTIFIED:
+            known = f"; OPT in [{self.lower:.6f}, {self.upper:.6f}], gap {self.gap:.6f}"
+        elif not np.isnan(self.gap):
+            known = f"; gap {self.gap:.4f}"
+        return (
+            f"error {self.error:.4f}; rates within {self.deviation:.4f} of the common {rates} "
+            f"{', '.join(f'{rate:.4f}' for rate in common)}{known}"
+        )
+
+    def _effort(self) -> str:
+        return (
+            f"{self.rounds} rounds, {self.oracle_calls} oracle calls, {self.columns} columns in "
+            f"use, {self.seconds:.2f} s; stopped: {self.stop_reason.value}"
+        )
 
 
 def certify(
@@ -117,34 +167,54 @@ def certify(
     solution : Solution
         What the solver claims: used for its common rate and the multipliers it proposes.
     """
-    calls = learner.calls
+    constraints, request = learner.constraints, solution.request
     reached = learner.meter(mixture.chances)
-    rates = reached.rates[learner.constrained]
-    off = deviation(rates, solution.common_rate)
-    upper = worst_case(reached.error, off, solution.slack, solution.dual_bound)
+    rates = learner.gather(reached.rates)
+    common = constraints.expand(solution.common_rates)
+    upper = _upper(reached.error, np.abs(rates - common), solution)
+    lower = gap = float("nan")
     if learner.oracle.exact:
-        status = Status.CERTIFIED
-        lower = max(learner.dual_value(point, solution.slack) for point in solution.dual_points)
+        lower = max(_lower(learner, solution, point) for point in solution.dual_points)
         gap = upper - lower
-    else:
-        status, lower = Status.HEURISTIC, float("nan")
+    elif solution.multipliers is not None:
         weights = solution.multipliers[0] - solution.multipliers[1]
-        price = solution.slack * float(solution.multipliers.sum())
-        gap = upper - lagrangian(reached.error, rates, solution.common_rate, weights, price)
+        price = request.alpha * float(solution.multipliers.sum())
+        gap = upper - lagrangian(reached.error, rates, common, weights, price)
+    one = constraints.rate_count == 1
     certificate = Certificate(
-        alpha=solution.slack,
+        request=request,
         aim=solution.aim,
-        deviation=off,
-        spread=spread(rates),
+        deviation=constraints.deviation(rates, solution.common_rates),
+        spread=constraints.spread(rates),
+        outside=constraints.share_outside(rates, solution.aim + ROUNDING / 2),
         error=reached.error,
-        common_rate=solution.common_rate,
+        common_rate=float(solution.common_rates[0]) if one else tuple(solution.common_rates),
         lower=lower,
         upper=upper,
-        gap=max(0.0, gap),
-        status=status,
+        gap=gap if np.isnan(gap) else max(0.0, gap),
+        status=Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC,
         stop_reason=solution.stop_reason,
         rounds=len(solution.history),
-        oracle_calls=calls,
+        oracle_calls=solution.oracle_calls,
+        columns=len(mixture.hypotheses),
         seconds=solution.seconds,
+        trouble=solution.trouble,
     )
     return certificate, reached
+
+
+def _upper(error: float, off: FloatArray, solution: Solution) -> float:
+    """Return the error plus the price of the violations."""
+    if isinstance(solution.prices, float):
+        return worst_case(
+            error, float(off.max(initial=0.0)), solution.request.alpha, solution.prices
+        )
+    return error + float(solution.prices @ np.maximum(0.0, off - solution.request.alpha))
+
+
+def _lower(learner: Learner, solution: Solution, weights: FloatArray) -> float:
+    """Return the dual function: the least Lagrangian of the class, and of constants if in play."""
+    alpha = solution.request.alpha
+    value = learner.dual_value(weights, alpha)
+    rivals = learner.constants() if solution.constants is not None else ()
+    return min([value, *(learner.lagrangian(play, weights, alpha) for play in rivals)])

@@ -43,3 +43,17 @@ def positive_number(name: str, value: Any, most: float = inf) -> float:
         return float(value)
     rule = "be finite and positive" if most == inf else f"lie in (0, {most:g}]"
     raise InputError(f"`{name}` must {rule}; got {value!r}.")
+
+
+def number_below(name: str, value: Any, bound: float) -> float:
+    """Return ``value`` as a float in [0, bound), or refuse it.
+
+    Examples
+    --------
+    >>> number_below("beta", 1.0, 1.0)
+    Traceback (most recent call last):
+    averagefair.errors.InputError: `beta` must lie in [0, 1); got 1.0.
+    """
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= value < bound:
+        return float(value)
+    raise InputError(f"`{name}` must lie in [0, {bound:g}); got {value!r}.")

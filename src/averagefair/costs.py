@@ -9,7 +9,7 @@ and deciding 0 where y_ij = 1 costs
 
     false_negative_i = a_i / rho^err_i + positives * w_i / rho_i
 
-(Subroutines BEST and BEST_fp, written for any rate). Costs may be negative: then the mistake is
+(Subroutines BEST and BEST_fp, written for any rate; several rates add up). Costs may be negative: then the mistake is
 wanted. Unobserved cells cost nothing.
 """
 
@@ -35,27 +35,28 @@ class CostRule:
     ----------
     objective : array, shape (n,)
         a_i / rho^err_i: the price of any mistake on person i in the overall error.
-    leverage : array, shape (n,)
+    leverage : array, shape (rates, n)
         1 / rho_i: how much a counted mistake moves person i's rate; 0 if unconstrained.
-    negatives, positives : float
-        The rate's weight of a mistake on a label 0 and on a label 1.
+    negatives, positives : array, shape (rates,)
+        Each rate's weight of a mistake on a label 0 and on a label 1.
     """
 
     objective: FloatArray
     leverage: FloatArray
-    negatives: float
-    positives: float
+    negatives: FloatArray
+    positives: FloatArray
 
     def prices(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what a false positive and a false negative on each person cost; shape (n,) both.
 
-        Where the rate prices both alike, the two are one and the same array.
+        ``weights`` has shape (rates * n,), rate after rate. Where the rates price both alike, the
+        two are one and the same array.
         """
-        pull = weights * self.leverage
-        false_positive = self.objective + self.negatives * pull
-        if self.negatives == self.positives:
+        pull = weights.reshape(self.leverage.shape) * self.leverage
+        false_positive = self.objective + self.negatives @ pull
+        if (self.negatives == self.positives).all():
             return false_positive, false_positive
-        return false_positive, self.objective + self.positives * pull
+        return false_positive, self.objective + self.positives @ pull
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,10 @@ class DatasetError(InputError):
     """A data set could not be found or read; the message says how to get it."""
 
 
+class SolverError(RuntimeError):
+    """A solver could not go on: the linear program under it was not solved."""
+
+
 class DegenerateTaskWarning(UserWarning):
     """Some tasks show a single label, so there is nothing in them to learn."""
 

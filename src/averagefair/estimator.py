@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from averagefair.certificate import Certificate, certify
-from averagefair.checks import positive_number
+from averagefair.certificate import Certificate
 from averagefair.errors import InputError, some_of
-from averagefair.learner import Learner
-from averagefair.mapping import Mapping, merge_rounds
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
-from averagefair.oracles import RegressionOracle, WeightedOracle
-from averagefair.oracles.degenerate import warn_of_constant_tasks
-from averagefair.protocols import Oracle, Rate
-from averagefair.rates import ErrorRate, resolve_rate
+from averagefair.problem import Outcome, Problem
+from averagefair.protocols import Rate
+from averagefair.rates import ErrorRate
+from averagefair.request import Request
 from averagefair.sample import FloatArray, Sample
-from averagefair.solvers import ExponentiatedGradient
+from averagefair.solvers import ColumnGeneration
 from averagefair.solvers.iterate import Callback
 from averagefair.tables import read_table
 
@@ -43,13 +41,21 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     alpha : float in (0, 0.5], optional
         The slack: how far an individual's rate may lie from the common rate, so that two people
         differ by at most 2 alpha. Default: 0.05, or the slack the solver was set up for.
-    rate : {"error", "false_positive", "false_negative"} or Rate, default "error"
-        Which mistakes count.
+    rate : {"error", "false_positive", "false_negative"}, Rate, or list of these, default "error"
+        Which mistakes count. With a list, e.g. ``["false_positive", "false_negative"]``, each rate
+        is held to alpha around a common rate of its own.
     oracle : Oracle or scikit-learn classifier, optional
         What learns a task at given costs. A scikit-learn classifier must take ``sample_weight``.
         Default: :class:`~averagefair.RegressionOracle`.
     solver : Solver, optional
-        Default: ``ExponentiatedGradient.published()``.
+        Default: :class:`~averagefair.ColumnGeneration`.
+    beta : float in [0, 1), default 0
+        The share of people who may lie outside alpha: the (alpha, beta) form of the definition.
+        Those who would cost most to bring inside are excepted.
+    max_influence : float, optional
+        c: no person's multiplier may exceed c / n. Whoever would cost more than that to bring
+        inside stays outside, everybody else is pulled in; no share is promised, the certificate
+        says what came of it. Values of 3 to 10 did better on people not seen in training.
     random_state : int, RandomState or None, default None
         Seeds the draws of ``predict`` and whatever the solver draws. None: a fresh seed for each
         fit, kept in ``seed_``.
@@ -61,9 +67,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     ----------
     error_ : float
         Overall error on the training sample.
-    common_rate_ : float
-        gamma: what everybody's rate is close to.
-    individual_rates_ : array, shape (n,)
+    common_rate_ : float, or tuple of float
+        gamma: what everybody's rate is close to; one for each rate where ``rate`` is a list.
+    individual_rates_ : array, shape (n,), or (n, rates) where ``rate`` is a list
         Everybody's rate on the training tasks; NaN where undefined.
     certificate_ : Certificate
         Requested, reached, proved, and why it stopped. ``print`` it.
@@ -107,9 +113,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def __init__(
         self,
         alpha: float | None = None,
-        rate: str | Rate = "error",
+        rate: str | Rate | Sequence[str | Rate] = "error",
         oracle: Any = None,
         solver: Any = None,
+        beta: float = 0.0,
+        max_influence: float | None = None,
         random_state: Any = None,
         callback: Callback | None = None,
     ) -> None:
@@ -117,6 +125,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.rate = rate
         self.oracle = oracle
         self.solver = solver
+        self.beta = beta
+        self.max_influence = max_influence
         self.random_state = random_state
         self.callback = callback
 
@@ -144,47 +154,56 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise InputError(
                 "AverageFairClassifier requires y to be passed, but the target y is None."
             )
-        rate, oracle = resolve_rate(self.rate), _resolve_oracle(self.oracle)
-        solver = _resolve_solver(self.solver)
-        alpha = _resolve_alpha(self.alpha, solver)
+        solver = resolve_solver(self.solver)
+        request = self._request(solver)
         if self.callback is not None and not callable(self.callback):
             raise InputError(f"`callback` must be callable; got {self.callback!r}.")
-        sample = Sample(X, y, individual_weights=sample_weight, task_weights=task_weight)
+        problem = self._pose(X, y, sample_weight, task_weight)
+        solution = solver.solve(
+            problem.learner, request, callback=self.callback, rng=problem.rng
+        )
+        self._adopt(problem, problem.settle(solution), X, y)
+        _warn_if_missed(self.certificate_)
+        return self
+
+    def _request(self, solver: Any) -> Request:
+        own = getattr(solver, "slack", None)
+        default = DEFAULT_ALPHA if own is None else float(own)
+        alpha = default if self.alpha is None else self.alpha
+        return Request(alpha, self.beta, self.max_influence)
+
+    def _pose(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, task_weight: ArrayLike | None
+    ) -> Problem:
+        """Read and check everything; nothing is solved or kept yet."""
         # A dry run, so that names scikit-learn refuses are refused before anything is solved.
+        read_table(X, "X")
         validate_data(BaseEstimator(), X, reset=True, skip_check_array=True)
-        warn_of_constant_tasks(sample, oracle)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng = np.random.default_rng(seed)
+        return Problem(
+            X,
+            y,
+            rate=self.rate,
+            oracle=self.oracle,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            sample_weight=sample_weight,
+            task_weight=task_weight,
+        )
 
-        rate, learned, aside = _set_aside(rate, sample, rng)
-        learner = Learner(learned, rate, oracle)
-        solution = solver.solve(learner, alpha, callback=self.callback, rng=rng)
-        first, chances = merge_rounds(solution.weights, solution.mixture)
-        weights = learner.scatter(solution.weights[first])
-        mapping = Mapping(learned, oracle, learner.cost_rule, weights, chances, seed)
-        if solution.hypotheses is None:
-            classifiers = mapping.classifiers(learned)
-            learner.calls += len(weights) * learned.m
-        else:
-            classifiers = Mixture([solution.hypotheses[k] for k in first], chances, learned, seed)
-        certificate, reached = certify(learner, classifiers, solution)
-        every_task = mapping.classifiers(sample) if len(aside) else classifiers
-
-        # Only now is anything written: a fit that fails leaves the model as it was.
+    def _adopt(self, problem: Problem, outcome: Outcome, X: Any, y: Any) -> None:
+        """Become the model of an outcome. A fit that fails before leaves the model as it was."""
+        sample, learner = problem.sample, problem.learner
         validate_data(self, X, reset=True, skip_check_array=True)
-        self.mapping_, self.classifiers_ = mapping, every_task
-        self.certificate_ = certificate
-        self.error_, self.individual_rates_ = reached
-        self.common_rate_ = certificate.common_rate
-        self.history_ = solution.history
+        self.mapping_, self.classifiers_ = outcome.mapping, outcome.classifiers
+        self.certificate_ = outcome.certificate
+        self.error_, self.individual_rates_ = outcome.reached
+        self.common_rate_ = outcome.certificate.common_rate
+        self.history_ = outcome.solution.history
         self.undefined_individuals_ = sample.individual_names[learner.undefined]
         self.task_names_, self.task_weights_ = sample.task_names, sample.task_weights
-        self.holdout_task_names_ = tuple(sample.task_names[task] for task in aside)
+        self.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)
         self.classes_ = np.array([0, 1])
-        self.seed_ = seed
+        self.seed_ = problem.seed
         self._flat, self._named_tasks = np.ndim(y) == 1, sample.named_tasks
-        _warn_if_missed(certificate)
-        return self
 
     def decision_probability(self, X: Any) -> FloatArray:
         """Return the chance of deciding 1 for each person and task, shape (n, m).
@@ -262,69 +281,32 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
 
-def _resolve_alpha(alpha: float | None, solver: Any) -> float:
-    if alpha is None:
-        own = getattr(solver, "slack", None)
-        return DEFAULT_ALPHA if own is None else float(own)
-    try:
-        return positive_number("alpha", alpha, most=0.5)
-    except InputError as error:
-        raise InputError(
-            f"{error} At 0.5 the constraint never binds: rates lie in [0, 1], all within 0.5 of a "
-            "half."
-        ) from None
-
-
-def _resolve_oracle(oracle: Any) -> Oracle:
-    if oracle is None:
-        return RegressionOracle()
-    if isinstance(oracle, Oracle) and not isinstance(oracle, type):
-        return oracle
-    return WeightedOracle(oracle)
-
-
-def _resolve_solver(solver: Any) -> Any:
+def resolve_solver(solver: Any) -> Any:
+    """Return the solver, or the default one for None."""
     if solver is None:
-        return ExponentiatedGradient.published()
+        return ColumnGeneration()
     if isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
         raise InputError(
-            "`solver` must be an object with a method solve, such as "
-            f"ExponentiatedGradient.published(); got {solver!r}."
+            "`solver` must be an object with a method solve, such as ColumnGeneration(); got "
+            f"{solver!r}."
         )
     return solver
 
 
-def _set_aside(
-    rate: Rate, sample: Sample, rng: np.random.Generator
-) -> tuple[Rate, Sample, NDArray[np.intp]]:
-    """Estimate rho on tasks set aside (FPAIF's F_0).
-
-    Returns the rate with those estimates, the tasks left to learn from, and which were set aside.
-    """
-    k = rate.holdout_tasks
-    if k == 0:
-        return rate, sample, np.zeros(0, dtype=np.intp)
-    met = np.flatnonzero(sample.task_weights)
-    if k >= met.size:
-        raise InputError(
-            f"holdout_tasks must leave at least one of the {met.size} tasks of positive weight to "
-            f"learn from; got {k}."
-        )
-    aside = np.sort(rng.choice(met, k, replace=False))
-    seen = Meter(sample.take_tasks(aside), rate).rho
-    # Nothing counted among k tasks is taken as half a task, since rho tilde must be positive;
-    # rounding may carry a share of all tasks a hair above 1.
-    rate = rate.with_rho(np.clip(seen, 0.5 / k, 1.0))
-    return rate, sample.take_tasks(np.setdiff1d(np.arange(sample.m), aside)), aside
-
-
 def _warn_if_missed(certificate: Certificate) -> None:
+    if certificate.trouble:
+        warnings.warn(
+            f"the fit ended early: {certificate.trouble}. The model is the best answer from before "
+            f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     if not certificate.met:
         warnings.warn(
             f"asked for individual rates within {certificate.aim:g} of a common rate, a spread of "
             f"{2 * certificate.aim:g}; reached a spread of {certificate.spread:.6f} "
-            f"({certificate.stop_reason.value}). Raise alpha, or allow more rounds, e.g. "
-            "solver=ExponentiatedGradient.published(max_rounds=5000).",
+            f"({certificate.stop_reason.value}). Raise alpha, allow more rounds, or use "
+            "solver=ColumnGeneration(), which meets every alpha.",
             ConvergenceWarning,
             stacklevel=3,
         )

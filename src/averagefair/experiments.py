@@ -42,7 +42,7 @@ class Outcome:
 def unconstrained(split: Split) -> Measurement:
     """Measure the classifiers that pay no heed to fairness: the Learner's answer to w = 0."""
     learner = Learner(Sample(split.X, split.Y), ErrorRate(), RegressionOracle())
-    return learner.meter(learner.respond(np.zeros(learner.constrained.size)).hypothesis.decide)
+    return learner.meter(learner.respond(np.zeros(len(learner.constraints))).hypothesis.decide)
 
 
 def coin_flip_error(model: Measurement, spread: float) -> float:

@@ -9,12 +9,16 @@ response; otherwise it is only as good as the oracle.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.auditor import dual_value
+from averagefair.auditor import lagrangian
+from averagefair.constants import constants
+from averagefair.constraints import Constraints
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError, UndefinedRateWarning, some_of
 from averagefair.measure import Meter
@@ -30,48 +34,51 @@ class Play:
     ----------
     error : float
         Overall error, sum_i a_i E_i.
-    rates : array, shape (constrained individuals,)
+    rates : array, shape (constraints,)
         Individual rates R_i. NaN where none of the tasks looked at counts for that individual.
-    common_rate : float
+    common_rates : array, shape (rates,)
         gamma, 0 or 1.
-    weights : array, shape (constrained individuals,)
+    weights : array, shape (constraints,)
         The w this play answers.
     hypothesis : Hypothesis
     """
 
     error: float
     rates: FloatArray
-    common_rate: float
+    common_rates: FloatArray
     weights: FloatArray
     hypothesis: Hypothesis
 
 
 class Learner:
-    """The primal player on one sample, for one rate, with one oracle.
+    """The primal player on one sample, with one oracle, for one rate or several at once.
 
     Parameters
     ----------
     sample : Sample
-    rate : Rate
+    rate : Rate or sequence of Rate
     oracle : Oracle
 
     Attributes
     ----------
-    constrained : integer array
+    constraints : Constraints
         The individuals whose rate is defined and whose weight is positive. Solvers work on
         vectors over these alone.
-    multiplicities : array, shape (constrained individuals,)
-        How many people each of them stands for.
     undefined : integer array
-        The individuals that carry no constraint since nothing of theirs counts.
+        The individuals that carry no constraint (on one of the rates at least), since nothing of
+        theirs counts.
     cost_rule : CostRule
         How weights (over all n individuals) become costs.
+    stakes : array, shape (constraints,)
+        What a mistake that counts costs in the objective, in the units of the weights: at w = -
+        stake a person's mistakes cost nothing.
     calls : int
         Cost-sensitive problems solved so far, one for each task and round.
     """
 
-    def __init__(self, sample: Sample, rate: Rate, oracle: Oracle) -> None:
-        if rate.holdout_tasks:
+    def __init__(self, sample: Sample, rate: Rate | Sequence[Rate], oracle: Oracle) -> None:
+        self.rates = tuple(rate) if isinstance(rate, Sequence) else (rate,)
+        if any(one.holdout_tasks for one in self.rates):
             raise InputError(
                 "a Learner takes rho as it is and sets no tasks aside: use AverageFairClassifier, "
                 "or give the estimates by rate.with_rho(...)."
@@ -84,38 +91,62 @@ class Learner:
                 "from. Pass at least one label."
             )
         present = sample.individual_weights > 0
-        self.constrained = np.flatnonzero((self.meter.rho > 0) & present)
-        self.undefined = np.flatnonzero((self.meter.rho == 0) & present)
-        self.multiplicities = sample.individual_weights[self.constrained]
-        rho = self.meter.rho if rate.rho is None else np.asarray(rate.rho, dtype=np.float64)
-        self.cost_rule = self._cost_rule(rho)
+        # Everybody's rates one after the other, rate after rate: which of these are constrained.
+        defined = self.meter.rho.reshape(sample.n, -1).T > 0
+        self._places = np.flatnonzero(defined & present)
+        people = self._places % sample.n
+        self.constraints = Constraints(
+            people,
+            self._places // sample.n,
+            sample.individual_weights[people],
+            rate_count=len(self.rates),
+        )
+        self.undefined = np.flatnonzero(~defined.all(axis=0) & present)
+        self.cost_rule = self._cost_rule([one.rho for one in self.rates])
+        leverage = self.cost_rule.leverage.reshape(-1)[self._places]
+        self.stakes = self.cost_rule.objective[people] / leverage
         self.calls = 0
-        self._report_undefined()
+        self._report_undefined(~defined & present)
         self._best_response = oracle.bind(sample)
 
     @property
     def exact(self) -> bool:
         """Whether plays are true best responses: an exact oracle, and the sample's own rho."""
-        return self.oracle.exact and self.rate.rho is None
+        return self.oracle.exact and all(one.rho is None for one in self.rates)
 
     def respond(self, weights: FloatArray, tasks: NDArray[np.intp] | None = None) -> Play:
-        """Answer weights over the constrained individuals with a best response.
+        """Answer weights over the constraints with a best response.
 
         Parameters
         ----------
-        weights : array, shape (constrained individuals,)
+        weights : array, shape (constraints,)
         tasks : integer array, optional
             Look at these tasks only (a fresh batch F_t); classifiers are learned for them alone.
         """
         return self._answer(self.cost_rule, weights, tasks)
+
+    def constants(self) -> list[Play]:
+        """Return the plays "always 0" and "always 1"; they answer no weights."""
+        nothing = np.zeros(len(self.constraints))
+        return [self._play(nothing, one, self.meter) for one in constants(self.sample.m)]
 
     def dual_value(self, weights: FloatArray, slack: float) -> float:
         """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
 
         Outside estimates of rho, if any, are left aside: the bound is on the sample's own problem.
         """
-        play = self._answer(self._cost_rule(self.meter.rho), weights, None)
-        return dual_value(play.error, play.rates, play.common_rate, weights, slack)
+        play = self._answer(self._cost_rule([None] * len(self.rates)), weights, None)
+        return self.lagrangian(play, weights, slack)
+
+    def lagrangian(self, play: Play, weights: FloatArray, slack: float) -> float:
+        """Return L of a play at these weights and at the gamma that is best for them.
+
+        Of all multipliers with these weights, lambda+ = max(w, 0) and lambda- = max(-w, 0) pay the
+        slack least: those are meant.
+        """
+        common_rates = self.constraints.expand(self.constraints.best_common_rates(weights))
+        price = slack * float(np.abs(weights).sum())
+        return lagrangian(play.error, play.rates, common_rates, weights, price)
 
     def _answer(self, rule: CostRule, weights: FloatArray, tasks: NDArray[np.intp] | None) -> Play:
         sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
@@ -125,42 +156,63 @@ class Learner:
         if self.calls == 0:
             _vet(hypothesis, sample)
         self.calls += sample.m
+        return self._play(weights, hypothesis, meter)
+
+    def _play(self, weights: FloatArray, hypothesis: Hypothesis, meter: Meter) -> Play:
         error, rates = meter(hypothesis.decide)
-        common_rate = float(weights.sum() > 0)
-        return Play(error, rates[self.constrained], common_rate, weights, hypothesis)
+        common_rates = self.constraints.best_common_rates(weights)
+        return Play(error, self.gather(rates), common_rates, weights, hypothesis)
+
+    def gather(self, rates: FloatArray) -> FloatArray:
+        """Return the constrained ones of everybody's rates, as the meter measures them; (N,)."""
+        flat = rates.T.reshape(-1)
+        return flat if self._places.size == flat.size else flat[self._places]
 
     def scatter(self, weights: FloatArray) -> FloatArray:
-        """Turn vectors over the constrained individuals into vectors over all n, 0 elsewhere."""
-        if self.constrained.size == self.sample.n:
+        """Turn vectors over the constraints into vectors over all rates and people, 0 elsewhere."""
+        size = len(self.rates) * self.sample.n
+        if self._places.size == size:
             return weights
-        out = np.zeros((*weights.shape[:-1], self.sample.n))
-        out[..., self.constrained] = weights
+        out = np.zeros((*weights.shape[:-1], size))
+        out[..., self._places] = weights
         return out
 
-    def _cost_rule(self, rho: FloatArray) -> CostRule:
+    def _cost_rule(self, outside: Sequence[Any]) -> CostRule:
+        """Return the rule with these estimates of rho, or the sample's own where None."""
         n, meter = self.sample.n, self.meter
-        if rho.shape != (n,):
-            raise InputError(
-                f"rho must give one number for each of the {n} individuals; got shape {rho.shape}."
-            )
+        rho = meter.rho.reshape(n, -1).T.copy()
+        for own, given in zip(rho, outside, strict=True):
+            if given is None:
+                continue
+            if np.shape(given) != (n,):
+                raise InputError(
+                    f"rho must give one number for each of the {n} individuals; got shape "
+                    f"{np.shape(given)}."
+                )
+            own[:] = given
         objective = np.divide(
             meter.shares, meter.error_rho, out=np.zeros(n), where=meter.shares > 0
         )
-        leverage = np.zeros(n)
-        leverage[self.constrained] = 1.0 / rho[self.constrained]
-        return CostRule(objective, leverage, self.rate.negatives, self.rate.positives)
-
-    def _report_undefined(self) -> None:
-        if self.undefined.size == 0:
-            return
-        names = some_of(self.sample.individual_names[self.undefined].tolist())
-        warnings.warn(
-            f"the {self.rate.name} rate of {self.undefined.size} of {self.sample.n} individuals is "
-            f"undefined, since none of their labels counts towards it: {names}. "
-            "They carry no constraint.",
-            UndefinedRateWarning,
-            stacklevel=4,
+        leverage = np.zeros(rho.size)
+        leverage[self._places] = 1.0 / rho.reshape(-1)[self._places]
+        return CostRule(
+            objective,
+            leverage.reshape(rho.shape),
+            np.array([rate.negatives for rate in self.rates]),
+            np.array([rate.positives for rate in self.rates]),
         )
+
+    def _report_undefined(self, undefined: NDArray[np.bool_]) -> None:
+        for rate, without in zip(self.rates, undefined, strict=True):
+            if without.any():
+                names = some_of(self.sample.individual_names[without].tolist())
+                warnings.warn(
+                    f"the {rate.name} rate of {without.sum()} of {self.sample.n} individuals is "
+                    f"undefined, since none of their labels counts towards it: {names}. "
+                    "They carry no constraint.",
+                    UndefinedRateWarning,
+                    stacklevel=4,
+                )
 
 
 def _vet(hypothesis: Hypothesis, sample: Sample) -> None:

@@ -2,7 +2,7 @@
 
 Mapping psi-hat of the paper: the weights {w_k} over the training individuals, with a chance q_k
 each (the paper has 1/T). A task, given by its labels on those individuals, gets the mixture of
-the oracle's answers under each w_k.
+the oracle's answers under each w_k, and of the two constants where they have a chance.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.checks import whole_number
+from averagefair.constants import constants
 from averagefair.costs import CostRule, Costs
 from averagefair.mixture import Mixture, merge_equal
 from averagefair.oracles.degenerate import warn_of_constant_tasks
-from averagefair.protocols import Oracle
+from averagefair.protocols import Hypothesis, Oracle
 from averagefair.sample import FloatArray, Sample
 
 
@@ -35,10 +36,12 @@ class Mapping:
     cost_rule : CostRule
         How weights become costs.
     weights : array, shape (k, n)
-        The weights w_k of each round.
+        The weights w_k of each round; with several rates (k, rates * n), rate after rate.
     mixture : array, shape (k,)
         The chance q_k of each round. Rounds with the same weights are merged.
     seed : int
+    constants : pair of float, default (0, 0)
+        The chances of deciding 0 always and of deciding 1 always; with ``mixture`` they sum to 1.
     """
 
     individuals: Sample
@@ -47,6 +50,7 @@ class Mapping:
     weights: FloatArray
     mixture: FloatArray
     seed: int = 0
+    constants: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         if self.individuals.m:
@@ -78,7 +82,19 @@ class Mapping:
             best_response(Costs(sample.signs, *self.cost_rule.prices(weights)))
             for weights in self.weights
         ]
-        return Mixture(hypotheses, self.mixture, sample, self.seed)
+        return self.mix(hypotheses, sample)
+
+    def mix(self, hypotheses: Sequence[Hypothesis], sample: Sample) -> Mixture:
+        """Return the mixture of the rounds' answers and the constants, each with its chance."""
+        parts = [*zip(hypotheses, self.mixture, strict=True)]
+        parts += [*zip(constants(sample.m), self.constants, strict=True)]
+        kept = [(hypothesis, chance) for hypothesis, chance in parts if chance > 0]
+        return Mixture(
+            [hypothesis for hypothesis, _ in kept],
+            np.array([chance for _, chance in kept]),
+            sample,
+            self.seed,
+        )
 
     def sparsify(self, r: int, *, random_state: int = 0) -> Mapping:
         """Return the average of r rounds drawn from this mapping: the paper's r-sparse sample.
@@ -88,13 +104,20 @@ class Mapping:
         Classifiers" and the proof of the generalisation theorem).
         """
         r = whole_number("r", r)
-        draws = np.random.default_rng(random_state).multinomial(r, self.mixture)
-        kept = np.flatnonzero(draws)
-        return replace(self, weights=self.weights[kept], mixture=draws[kept] / r)
+        chances = np.append(self.mixture, self.constants)
+        draws = np.random.default_rng(random_state).multinomial(r, chances / chances.sum())
+        kept = np.flatnonzero(draws[:-2])
+        zero, one = draws[-2:] / r
+        return replace(
+            self,
+            weights=self.weights[kept],
+            mixture=draws[kept] / r,
+            constants=(float(zero), float(one)),
+        )
 
     def __repr__(self) -> str:
-        k, n = self.weights.shape
-        return f"Mapping({k} rounds over {n} individuals, oracle={self.oracle!r})"
+        k = len(self.weights)
+        return f"Mapping({k} rounds over {self.individuals.n} individuals, oracle={self.oracle!r})"
 
 
 def merge_rounds(weights: FloatArray, mixture: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:

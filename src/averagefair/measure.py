@@ -6,7 +6,7 @@ does whoever wants to know how they do on people or tasks held out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class Measurement(NamedTuple):
         Overall error: the weighted mean of the individual error rates, over those who have one;
         NaN where nobody has.
     rates : array, shape (n,)
-        Individual rates R_i; NaN where undefined.
+        Individual rates R_i; NaN where undefined. Of several rates, a column each: (n, rates).
     """
 
     error: float
@@ -40,9 +40,13 @@ class Measurement(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """Largest minus smallest individual rate; NaN where nobody has one."""
-        defined = self.rates[~np.isnan(self.rates)]
-        return float(np.ptp(defined)) if defined.size else float("nan")
+        """Largest minus smallest individual rate; NaN where nobody has one.
+
+        Of several rates, the spread of whichever is spread out most.
+        """
+        columns = self.rates.reshape(len(self.rates), -1).T
+        defined = [column[~np.isnan(column)] for column in columns]
+        return float(max((np.ptp(rates) for rates in defined if rates.size), default=np.nan))
 
 
 class Meter:
@@ -51,11 +55,11 @@ class Meter:
     Parameters
     ----------
     sample : Sample
-    rate : Rate
+    rate : Rate or sequence of Rate
 
     Attributes
     ----------
-    rho : array, shape (n,)
+    rho : array, shape (n,), or (n, rates) for a sequence of rates
         How much of each individual's tasks counts towards the rate; 0 where undefined.
     error_rho : array, shape (n,)
         How much of each individual's tasks is observed.
@@ -71,15 +75,21 @@ class Meter:
     Measurement(error=0.25, rates=array([0.5, 0. ]))
     """
 
-    def __init__(self, sample: Sample, rate: Rate) -> None:
-        self.sample, self.rate = sample, rate
+    def __init__(self, sample: Sample, rate: Rate | Sequence[Rate]) -> None:
+        self.sample = sample
+        rates = rate if isinstance(rate, Sequence) else (rate,)
+        # Shaped so that a product with a column (n, 1) has the shape of the rates.
+        shape = (-1,) if isinstance(rate, Sequence) else ()
+        self.negatives = np.array([one.negatives for one in rates]).reshape(shape)
+        self.positives = np.array([one.positives for one in rates]).reshape(shape)
+        self._column = (slice(None), None) if isinstance(rate, Sequence) else slice(None)
         b = sample.task_weights
         # Whole-number counts where tasks weigh alike: exact whatever the machine, and several
         # times faster than adding up floats.
         self._common_weight = float(b[0]) if (b == b[0]).all() else None
         self._complete = bool(sample.complete_tasks.all())
         negatives, positives = self._label_shares()
-        self.rho = rate.negatives * negatives + rate.positives * positives
+        self.rho = self._weigh(negatives, positives)
         self.error_rho = negatives + positives
         seen = np.where(self.error_rho > 0, sample.individual_weights, 0.0)
         self.shares = seen / seen.sum() if seen.any() else np.full(sample.n, np.nan)
@@ -88,16 +98,20 @@ class Meter:
 
     def __call__(self, decide: Decide) -> Measurement:
         """Return the overall error and everybody's rate under these decisions."""
-        negatives, positives = self.rate.negatives, self.rate.positives
-        if negatives == positives:
+        if (self.negatives == self.positives).all():
             wrong = self._mistakes(decide, by_label=False)[0]
-            counted = negatives * wrong
+            counted = self.negatives * wrong[self._column]
         else:
             false_positives, false_negatives = self._mistakes(decide, by_label=True)
             wrong = false_positives + false_negatives
-            counted = negatives * false_positives + positives * false_negatives
+            counted = self._weigh(false_positives, false_negatives)
         error = float(self.shares @ (wrong / self._error_rho_or_one))
         return Measurement(error, counted / self._rho_or_nan)
+
+    def _weigh(self, on_negatives: FloatArray, on_positives: FloatArray) -> FloatArray:
+        """Add up what is on label 0 and what on label 1, as each rate weighs them."""
+        on_negatives, on_positives = on_negatives[self._column], on_positives[self._column]
+        return np.asarray(self.negatives * on_negatives + self.positives * on_positives)
 
     def _label_shares(self) -> tuple[FloatArray, FloatArray]:
         sample = self.sample

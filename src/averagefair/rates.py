@@ -12,6 +12,7 @@ Positive/Negative Error Rates". Where rho_i = 0 the rate of person i is undefine
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -115,5 +116,24 @@ def resolve_rate(rate: str | Rate) -> Rate:
     if isinstance(rate, str) and rate in RATES:
         return RATES[rate]()
     if isinstance(rate, str | type) or not isinstance(rate, Rate):
-        raise InputError(f"`rate` must be one of {sorted(RATES)} or a Rate; got {rate!r}.")
+        raise InputError(
+            f"`rate` must be one of {sorted(RATES)}, a Rate, or a list of these; got {rate!r}."
+        )
     return rate
+
+
+def resolve_rates(rates: str | Rate | Sequence[str | Rate]) -> tuple[Rate, ...]:
+    """Return the rates named: one, or several that are to hold together.
+
+    Examples
+    --------
+    >>> [rate.name for rate in resolve_rates(["false_positive", "false_negative"])]
+    ['false_positive', 'false_negative']
+    """
+    if not isinstance(rates, list | tuple):
+        return (resolve_rate(rates),)  # type: ignore[arg-type]
+    found = tuple(map(resolve_rate, rates))
+    names = [rate.name for rate in found]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"a list of rates must name at least one, and none twice; got {names}.")
+    return found

@@ -15,19 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair import theory
-from averagefair.auditor import (
-    Auditor,
-    deviation,
-    dual_value,
-    lagrangian,
-    spread,
-    worst_case,
-)
+from averagefair.auditor import Auditor, lagrangian, worst_case
 from averagefair.checks import positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.learner import Learner, Play
+from averagefair.request import Request
 from averagefair.sample import FloatArray
-from averagefair.solvers.iterate import Callback, Round, Solution, iterate
+from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, iterate
 from averagefair.solvers.pool import Pool
 
 # An answer must beat every earlier one by this much, or the earlier one is played again.
@@ -53,6 +47,8 @@ class ExponentiatedGradient:
         one again: a heuristic oracle can fall behind its own past.
     tol : float, optional
         Stop once the gap is below this. Default: 0.001; None plays all rounds.
+    time_limit : float, optional
+        Stop after so many seconds, at the end of a round.
     batch_size : int, optional
         m0: how many fresh tasks the Auditor looks at in each round. The tasks are partitioned at
         random, each seen once, as in the paper. Default: all tasks in every round.
@@ -70,6 +66,7 @@ class ExponentiatedGradient:
     tol: float | None = 1e-3
     batch_size: int | None = None
     resample: bool = False
+    time_limit: float | None = None
     plan: theory.Plan | None = None
 
     @property
@@ -150,7 +147,7 @@ class ExponentiatedGradient:
         whole_number("max_rounds", self.max_rounds)
         if self.batch_size is not None:
             whole_number("batch_size", self.batch_size)
-        for name in ("dual_bound", "step", "tol"):
+        for name in ("dual_bound", "step", "tol", "time_limit"):
             if getattr(self, name) is not None:
                 positive_number(name, getattr(self, name))
         if self.batch_size is not None and self.replay:
@@ -164,7 +161,7 @@ class ExponentiatedGradient:
     def solve(
         self,
         learner: Learner,
-        alpha: float,
+        request: Request,
         *,
         callback: Callback | None = None,
         rng: np.random.Generator | None = None,
@@ -174,43 +171,51 @@ class ExponentiatedGradient:
         Parameters
         ----------
         learner : Learner
-        alpha : float
-            The slack: the largest |R_i - gamma| asked for.
+        request : Request
+            What is asked for; this solver holds everybody to alpha.
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
             Where batches of tasks are drawn from. Default: seed 0.
         """
+        request.refuse_exceptions("ExponentiatedGradient")
+        alpha = request.alpha
         if self.slack is not None and not np.isclose(self.slack, alpha, rtol=1e-9):
             raise InputError(
                 f"alpha={alpha!r} was asked for, but this solver was set up for a slack of "
                 f"{self.slack!r}, twice the theory's alpha it was made from. "
                 f"Leave the estimator's alpha unset, or set it to {self.slack!r}."
             )
-        self._check_plan(learner.multiplicities)
+        multiplicities = learner.constraints.multiplicities
+        self._check_plan(multiplicities)
         dual_bound = 1.0 / alpha if self.dual_bound is None else self.dual_bound
         step = 100.0 / dual_bound if self.step is None else self.step
         rng = np.random.default_rng(0) if rng is None else rng
         batches = self._batches(np.flatnonzero(learner.sample.task_weights), rng)
-        auditor = Auditor(learner.multiplicities, alpha, dual_bound)
-        run = _Game(learner, auditor, step, batches, self)
-        trace = iterate(run, max_rounds=self.max_rounds, tol=self.tol, callback=callback)
+        auditor = Auditor(multiplicities, alpha, dual_bound)
+        run, calls = _Game(learner, auditor, step, batches, self), learner.calls
+        trace = iterate(
+            run, max_rounds=self.max_rounds, time_limit=self.time_limit, callback=callback
+        )
         # An interrupt may have cut a round short: only those on record count.
         counts = np.bincount(run.picks[: len(trace.history)])
         played = len(counts)
         return Solution(
+            request=request,
             weights=run.pool.weights[:played],
             mixture=counts / counts.sum(),
+            constants=None,
             hypotheses=None if batches is not None else run.pool.hypotheses[:played],
-            common_rate=float(counts @ run.pool.common_rates[:played] / counts.sum()),
+            common_rates=counts @ run.pool.common_rates[:played] / counts.sum(),
             multipliers=run.multipliers(),
             dual_points=[np.subtract(*run.multipliers()), run.lower_at],
-            slack=alpha,
-            dual_bound=dual_bound,
+            prices=dual_bound,
             aim=alpha if self.plan is None else self.plan.promised_deviation,
             history=trace.history,
+            oracle_calls=learner.calls - calls,
             stop_reason=trace.stop_reason,
             seconds=trace.seconds,
+            trouble=trace.trouble,
         )
 
     def _check_plan(self, multiplicities: FloatArray) -> None:
@@ -266,14 +271,16 @@ class _Game:
     ) -> None:
         self.learner, self.auditor, self.step_size = learner, auditor, step
         self.batches, self.rules = batches, rules
-        n = learner.constrained.size
-        self.pool = Pool(n)
+        self.constraints = learner.constraints
+        n = len(self.constraints)
+        self.pool = Pool(self.constraints)
         self.picks: list[int] = []
-        self.error_sum = self.common_rate_sum = 0.0
+        self.error_sum = 0.0
         self.error_count = 0
+        self.common_rate_sum = np.zeros(self.constraints.rate_count)
         self.rate_sum, self.rate_count = np.zeros(n), np.zeros(n)
         self.multiplier_sum = np.zeros((2, n))
-        self.best_gap = np.inf
+        self.gap = self.best_gap = np.inf
         self.checked_round, self.checked_gap = 5, np.inf
         self.lower, self.lower_at = -np.inf, np.zeros(n)
 
@@ -287,9 +294,17 @@ class _Game:
         self.picks.append(pick)
         self._add_up(play, multipliers)
         now = self._standing(answer)
+        self.gap = now.gap
         self._adapt(len(self.picks) - 1, now.gap)
-        self.auditor.update(play.rates, play.common_rate, self.step_size)
+        common = self.constraints.expand(play.common_rates)
+        self.auditor.update(play.rates, common, self.step_size)
         return now
+
+    def finished(self) -> StopReason | None:
+        """End once the gap is below the tolerance, after two rounds at least."""
+        tol = self.rules.tol
+        reached = tol is not None and self.gap < tol and len(self.picks) > 1
+        return StopReason.TOLERANCE if reached else None
 
     def multipliers(self) -> FloatArray:
         """Return the Auditor's average play, shape (2, n)."""
@@ -300,13 +315,13 @@ class _Game:
         if self.rules.replay and len(self.pool):
             values = self.pool.values(play.weights)
             best = int(values.argmin())
-            value = lagrangian(play.error, play.rates, play.common_rate, play.weights, price=0.0)
+            value = self.learner.lagrangian(play, play.weights, slack=0.0)
             if value >= values[best] - _REPLAY_MARGIN:
                 return best
         return self.pool.add(play)
 
     def _add_up(self, play: Play, multipliers: FloatArray) -> None:
-        self.common_rate_sum += play.common_rate
+        self.common_rate_sum += play.common_rates
         self.multiplier_sum += multipliers
         # A batch may say nothing about somebody, or about anybody: no rate, no error.
         known = not np.isnan(play.error)
@@ -319,12 +334,14 @@ class _Game:
     def _standing(self, answer: Play) -> Round:
         """Measure the averages so far; ``answer`` is the oracle's, replayed or not."""
         count, slack = len(self.picks), self.auditor.slack
-        error, common_rate = self.error_sum / max(1, self.error_count), self.common_rate_sum / count
+        error = self.error_sum / max(1, self.error_count)
+        common_rates = self.common_rate_sum / count
+        common = self.constraints.expand(common_rates)
         # Whoever has not been measured yet violates nothing.
         average = np.where(
-            self.rate_count > 0, self.rate_sum / np.maximum(self.rate_count, 1.0), common_rate
+            self.rate_count > 0, self.rate_sum / np.maximum(self.rate_count, 1.0), common
         )
-        off = deviation(average, common_rate)
+        off = self.constraints.deviation(average, common_rates)
         upper = worst_case(error, off, slack, self.auditor.dual_bound)
         if self.learner.exact and self.batches is None:
             self._raise_lower(answer)
@@ -333,13 +350,12 @@ class _Game:
             average_multipliers = self.multipliers()
             weights = average_multipliers[0] - average_multipliers[1]
             price = slack * float(average_multipliers.sum())
-            gap = max(0.0, upper - lagrangian(error, average, common_rate, weights, price))
-        return Round(count, error, spread(average), gap)
+            gap = max(0.0, upper - lagrangian(error, average, common, weights, price))
+        return Round(count, error, self.constraints.spread(average), gap)
 
     def _raise_lower(self, play: Play) -> None:
         """Take over the bound on OPT that a best response proves (see Learner.dual_value)."""
-        slack = self.auditor.slack
-        value = dual_value(play.error, play.rates, play.common_rate, play.weights, slack)
+        value = self.learner.lagrangian(play, play.weights, self.auditor.slack)
         if value > self.lower:
             self.lower, self.lower_at = value, play.weights
 

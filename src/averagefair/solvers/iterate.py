@@ -1,4 +1,4 @@
-"""The loop every solver shares: budget, tolerance, callback, Ctrl-C; and what comes out of it."""
+"""The loop every solver shares: budgets, callback, Ctrl-C; and what comes out of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.protocols import Hypothesis
+from averagefair.request import Request
 from averagefair.sample import FloatArray
 
 
@@ -26,10 +27,11 @@ class Round(NamedTuple):
         Of the answer so far: overall error, largest minus smallest individual rate.
     gap : float
         With an exact oracle (and the sample's own rho, and all tasks in every round): the duality
-        gap, upper less lower Lagrangian bound, so that error <= OPT + gap. Otherwise only the
-        Auditor's part of it: what the Auditor could still gain against the average play, which
-        shows how far the run has settled and proves nothing about the optimum. Violations count
-        B-fold, so it can be large.
+        gap, upper less lower Lagrangian bound, so that error <= OPT + gap. Otherwise it shows how
+        far the run has settled and proves nothing about the optimum. Exponentiated gradient: what
+        the Auditor could still gain against the average play (violations count B-fold, so it can
+        be large). Column generation: the answer's value less the best value that the oracle has
+        confirmed so far.
     """
 
     round: int
@@ -46,51 +48,67 @@ class StopReason(Enum):
     """Why a run ended, in words that say what to do about it."""
 
     TOLERANCE = "the gap fell below the tolerance"
+    NO_BETTER = "no better answer known to this oracle"
+    SLOW = "the last rounds improved the answer by less than the tolerance"
     ROUNDS = "all rounds were played; more rounds (max_rounds) may narrow the gap"
+    TIME = "the time limit was reached; more time (time_limit) may narrow the gap"
     INTERRUPTED = "interrupted; this is the answer of the rounds played until then"
     CALLBACK = "the callback asked to stop"
+    FAILED = "something failed on the way; this is the best answer from before"
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A mixture over plays: what a solver hands on. Vectors run over constrained individuals.
+    """A mixture over plays: what a solver hands on. Vectors run over the constraints.
 
     Attributes
     ----------
-    weights : array, shape (k, n)
+    request : Request
+        What was solved for.
+    weights : array, shape (k, N)
         The weights w of each play.
     mixture : array, shape (k,)
-        The chance of each play; sums to 1.
+        The chance of each play.
+    constants : pair of float, or None
+        The chances of "always 0" and "always 1"; with ``mixture`` they sum to 1. None where the
+        solver leaves the constants to the class.
     hypotheses : sequence of length k, or None
         The classifiers of each play; None where rounds looked at batches of tasks only, and the
         mapping has to rebuild them.
-    common_rate : float
+    common_rates : array, shape (rates,)
         gamma of the answer.
-    multipliers : array, shape (2, n)
-        The Auditor's answer: lambda+ and lambda-.
-    dual_points : sequence of arrays of shape (n,)
+    multipliers : array, shape (2, N), or None
+        The Auditor's average play, lambda+ and lambda-, where there is one.
+    dual_points : sequence of arrays of shape (N,)
         Weights at which a lower bound is worth computing.
-    slack, dual_bound : float
-        The constraint solved for, and B.
+    prices : array, shape (N,), or float
+        What a violation costs in the upper bound: by person, or (B) only the worst violation.
     aim : float
         The largest deviation |R_i - gamma| the solver set out to reach.
     history : array with the fields of Round, shape (rounds,)
+    oracle_calls : int
+        Cost-sensitive problems solved, one for each task and answer.
     stop_reason : StopReason
     seconds : float
+    trouble : str
+        What failed, where something did.
     """
 
+    request: Request
     weights: FloatArray
     mixture: FloatArray
+    constants: tuple[float, float] | None
     hypotheses: Sequence[Hypothesis] | None
-    common_rate: float
-    multipliers: FloatArray
+    common_rates: FloatArray
+    multipliers: FloatArray | None
     dual_points: Sequence[FloatArray]
-    slack: float
-    dual_bound: float
+    prices: FloatArray | float
     aim: float
     history: NDArray[np.void]
+    oracle_calls: int
     stop_reason: StopReason
     seconds: float
+    trouble: str = ""
 
 
 class Run(Protocol):
@@ -99,6 +117,9 @@ class Run(Protocol):
     def step(self) -> Round:
         """Play one round. Interrupted at any point, it must leave the rounds before intact."""
 
+    def finished(self) -> StopReason | None:
+        """Return why the run should end now, or None to go on."""
+
 
 class Trace(NamedTuple):
     """How a run went."""
@@ -106,38 +127,60 @@ class Trace(NamedTuple):
     history: NDArray[np.void]
     stop_reason: StopReason
     seconds: float
+    trouble: str
 
 
-def iterate(run: Run, *, max_rounds: int, tol: float | None, callback: Callback | None) -> Trace:
-    """Play rounds until the gap is below ``tol`` (after two at least) or the budget is spent.
+def iterate(
+    run: Run, *, max_rounds: int, time_limit: float | None, callback: Callback | None
+) -> Trace:
+    """Play rounds until the run is finished or a budget is spent.
 
-    Ctrl-C ends the run with the rounds played so far; before the first round is over there is
-    no answer to keep, and it passes through.
+    Ctrl-C, and whatever the oracle or the linear program raises, end the run with the rounds
+    played so far; before the first round is over there is no answer to keep, and it passes
+    through.
     """
     rounds: list[Round] = []
-    start = perf_counter()
+    start, trouble = perf_counter(), ""
+    end = np.inf if time_limit is None else start + time_limit
     try:
-        stop_reason = _loop(run, rounds, max_rounds, tol, callback)
+        stop_reason = _loop(run, rounds, max_rounds, end, callback)
     except KeyboardInterrupt:
         if not rounds:
             raise
         stop_reason = StopReason.INTERRUPTED
+    except _RoundFailed as failure:
+        cause = failure.__cause__
+        stop_reason, trouble = StopReason.FAILED, f"{type(cause).__name__}: {cause}"
     history = np.array(
         rounds, dtype=[("round", int), ("error", float), ("spread", float), ("gap", float)]
     )
-    return Trace(history, stop_reason, perf_counter() - start)
+    return Trace(history, stop_reason, perf_counter() - start, trouble)
+
+
+class _RoundFailed(Exception):
+    """A round after the first could not be played; the cause says why."""
 
 
 def _loop(
-    run: Run, rounds: list[Round], max_rounds: int, tol: float | None, callback: Callback | None
+    run: Run, rounds: list[Round], max_rounds: int, end: float, callback: Callback | None
 ) -> StopReason:
     while len(rounds) < max_rounds:
-        now = run.step()
+        try:
+            now = run.step()
+        except Exception as error:
+            if not rounds:
+                raise
+            if perf_counter() >= end:
+                return StopReason.TIME
+            raise _RoundFailed from error
         rounds.append(now)
         if callback is not None and _is_true(callback(now)):
             return StopReason.CALLBACK
-        if tol is not None and now.gap < tol and len(rounds) > 1:
-            return StopReason.TOLERANCE
+        reason = run.finished()
+        if reason is not None:
+            return reason
+        if perf_counter() >= end:
+            return StopReason.TIME
     return StopReason.ROUNDS
 
 

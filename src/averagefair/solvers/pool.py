@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from averagefair.constraints import Constraints
 from averagefair.learner import Play
 from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray
 
 
 class Pool:
-    """Plays as columns of the game: error, rates, common rate and the weights they answered.
+    """Plays as columns of the game: error, rates, common rates and the weights they answered.
 
     Parameters
     ----------
-    size : int
-        Number of constrained individuals.
+    constraints : Constraints
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, constraints: Constraints) -> None:
+        self.constraints, size = constraints, len(constraints)
         self.hypotheses: list[Hypothesis] = []
         self._errors = np.empty(16)
-        self._common_rates = np.empty(16)
+        self._common_rates = np.empty((16, constraints.rate_count))
         self._rates = np.empty((16, size))
         self._weights = np.empty((16, size))
 
@@ -34,7 +35,7 @@ class Pool:
         return Play(
             float(self._errors[row]),
             self._rates[row],
-            float(self._common_rates[row]),
+            self._common_rates[row],
             self._weights[row],
             self.hypotheses[row],
         )
@@ -46,17 +47,17 @@ class Pool:
 
     @property
     def common_rates(self) -> FloatArray:
-        """Shape (k,)."""
+        """Shape (k, rates)."""
         return self._common_rates[: len(self)]
 
     @property
     def rates(self) -> FloatArray:
-        """Shape (k, n)."""
+        """Shape (k, N)."""
         return self._rates[: len(self)]
 
     @property
     def weights(self) -> FloatArray:
-        """Shape (k, n)."""
+        """Shape (k, N)."""
         return self._weights[: len(self)]
 
     def add(self, play: Play) -> int:
@@ -69,7 +70,7 @@ class Pool:
                 grown[:row] = old
                 setattr(self, name, grown)
         self._errors[row] = play.error
-        self._common_rates[row] = play.common_rate
+        self._common_rates[row] = play.common_rates
         self._rates[row] = play.rates
         self._weights[row] = play.weights
         self.hypotheses.append(play.hypothesis)
@@ -77,5 +78,5 @@ class Pool:
 
     def values(self, weights: FloatArray) -> FloatArray:
         """Return each play's Lagrangian at these weights, less the constant slack term; (k,)."""
-        values = self.errors + self.rates @ weights - self.common_rates * weights.sum()
-        return np.asarray(values)
+        values = self.errors + self.rates @ weights
+        return np.asarray(values - self.common_rates @ self.constraints.add_up(weights))

@@ -1,0 +1,102 @@
+"""The constraints: whose rates must be near which common rate.
+
+One pair of constraints, |R_c - gamma_r| <= slack, for each individual c whose rate r is defined.
+With several rates (false positives and false negatives, say) each rate has a common rate of its
+own and the pairs of all rates stand in one vector, rate after rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.sample import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Which individual and which rate each constrained rate belongs to. N pairs in all.
+
+    Attributes
+    ----------
+    people : integer array, shape (N,)
+        The individual.
+    rate_of : integer array, shape (N,)
+        The rate, counted from 0; ascending.
+    multiplicities : array, shape (N,)
+        How many people the individual stands for.
+    rate_count : int
+        How many rates there are.
+
+    Examples
+    --------
+    >>> both = Constraints(np.array([0, 1, 1]), np.array([0, 0, 1]), np.ones(3), rate_count=2)
+    >>> rates = np.array([0.25, 0.75, 0.5])
+    >>> both.spread(rates), both.deviation(rates, np.array([0.5, 0.5]))
+    (0.5, 0.25)
+    """
+
+    people: NDArray[np.intp]
+    rate_of: NDArray[np.intp]
+    multiplicities: FloatArray
+    rate_count: int = 1
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def expand(self, common_rates: FloatArray) -> FloatArray:
+        """Return each constraint's common rate, shape (N,)."""
+        return common_rates[self.rate_of]
+
+    def add_up(self, values: FloatArray) -> FloatArray:
+        """Return the sum over the constraints of each rate, shape (rates,)."""
+        return np.bincount(self.rate_of, weights=values, minlength=self.rate_count)
+
+    def best_common_rates(self, weights: FloatArray) -> FloatArray:
+        """Return the Learner's gamma for these weights: 1 where they add up to more than 0."""
+        return (self.add_up(weights) > 0).astype(np.float64)
+
+    def deviation(self, rates: FloatArray, common_rates: FloatArray) -> float:
+        """Return the largest |R - gamma|; 0 where nobody is constrained."""
+        return float(np.abs(rates - self.expand(common_rates)).max(initial=0.0))
+
+    def spread(self, rates: FloatArray) -> float:
+        """Return the largest less the smallest rate, of whichever rate is spread out most."""
+        high, low = np.full(self.rate_count, -np.inf), np.full(self.rate_count, np.inf)
+        np.maximum.at(high, self.rate_of, rates)
+        np.minimum.at(low, self.rate_of, rates)
+        return float((high - low).max(initial=0.0, where=high >= low))
+
+    def share_outside(self, rates: FloatArray, slack: float) -> float:
+        """Return the beta reached: the least share of people outside a window of 2 slack.
+
+        The window may lie anywhere: fairness asks for *some* common rate. With several rates each
+        has its own window, and the largest share counts.
+        """
+        return max(
+            (
+                _outside(rates[chosen], self.multiplicities[chosen], 2.0 * slack)
+                for chosen in (self.rate_of == rate for rate in range(self.rate_count))
+            ),
+            default=0.0,
+        )
+
+
+def _outside(rates: FloatArray, counts: FloatArray, width: float) -> float:
+    """Return the share of the counts outside the best window of this width.
+
+    Examples
+    --------
+    >>> _outside(np.array([0.1, 0.9, 0.2, 0.25]), np.ones(4), width=0.15)
+    0.25
+    """
+    if not rates.size:
+        return 0.0
+    order = np.argsort(rates)
+    below = np.append(0.0, np.cumsum(counts[order]))
+    # The best window starts at somebody's rate.
+    ends = np.searchsorted(rates[order], rates[order] + width, side="right")
+    inside = (below[ends] - below[:-1]).max()
+    return max(0.0, float(1.0 - inside / below[-1])) if inside < below[-1] else 0.0

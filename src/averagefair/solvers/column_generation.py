@@ -1,0 +1,396 @@
+"""Column generation: the fair learning problem solved as the linear program it is.
+
+Plays are columns, individuals are rows. A small linear program (the *master*) mixes the plays found
+so far as well as can be; its duals are the multipliers; the Learner's answer to them is the next
+play. Where no answer improves the master, its mixture is optimal: proved with an exact oracle, "no
+better answer known to this oracle" with a heuristic one.
+
+Two things make it fast (``docs/solvers.md`` has what was tried, with figures):
+
+* The duals of a small master jump about. The Learner is asked at a point between them and the
+  best point found so far (Wentges' smoothing); each round without a gain moves it towards the
+  duals themselves, so that nothing is missed.
+* A heuristic oracle's answer is often no best response. Those the answer is wrong about are made
+  heavier, where a mistake on them costs, and the oracle is asked again, as in boosting, as long as
+  that lowers the true cost. All answers are candidates for the pool, whatever they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import ceil
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.checks import number_below, positive_number, whole_number
+from averagefair.errors import SolverError
+from averagefair.learner import Learner, Play
+from averagefair.request import Request
+from averagefair.sample import FloatArray
+from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, Trace, iterate
+from averagefair.solvers.master import Answer, Master
+from averagefair.solvers.pool import Pool
+
+# The pool's first rows: always 0, always 1.
+_CONSTANTS = 2
+# Gains and reduced costs smaller than these are rounding.
+_LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
+# Where a share may stay outside, it is chosen anew every so many rounds.
+_EXCUSE_EVERY = 10
+# How strongly the misjudged are made heavier; 1 is AdaBoost's order of magnitude. After so many
+# re-weightings in a row that bring nothing, an answer stands.
+_BOOST, _BOOST_PATIENCE = 1.0, 3
+
+
+@dataclass(frozen=True)
+class ColumnGeneration:
+    """The certified optimum over the oracle's class, or the best answer the oracle knows.
+
+    Parameters
+    ----------
+    tol : float, default 0.001
+        With an exact oracle: stop once the gap, upper less lower bound on the optimum, is at most
+        this. With a heuristic one: stop once ``patience`` rounds have gained less than this.
+    max_rounds : int, default 1000
+    time_limit : float, optional
+        Stop after so many seconds.
+    patience : int, default 25
+        How many rounds a heuristic oracle gets to improve the answer by ``tol``.
+    smoothing : float in [0, 1), default 0.8
+        How near to the best dual point found so far, away from the linear program's duals, the
+        Learner is asked.
+    reweightings : int, default 16
+        How often at most a heuristic oracle is asked again in a round, with those it misjudged made
+        heavier.
+    columns_per_round : int, default 4
+        How many answers of a round may enter the linear program, the most promising first.
+
+    Notes
+    -----
+    The two constant classifiers always take part, so every request can be met.
+    """
+
+    tol: float = 1e-3
+    max_rounds: int = 1000
+    time_limit: float | None = None
+    patience: int = 25
+    smoothing: float = 0.8
+    reweightings: int = 16
+    columns_per_round: int = 4
+
+    def __post_init__(self) -> None:
+        positive_number("tol", self.tol)
+        for name in ("max_rounds", "patience", "columns_per_round"):
+            whole_number(name, getattr(self, name))
+        whole_number("reweightings", self.reweightings, least=0)
+        number_below("smoothing", self.smoothing, 1.0)
+        if self.time_limit is not None:
+            positive_number("time_limit", self.time_limit)
+
+    def solve(
+        self,
+        learner: Learner,
+        request: Request,
+        *,
+        callback: Callback | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        """Return the best mixture of the Learner's plays that keeps to the request.
+
+        Parameters
+        ----------
+        learner : Learner
+        request : Request
+        callback : callable, optional
+            Called with a Round after each round; returning True ends the run.
+        rng : numpy Generator, optional
+            Not used: nothing is drawn.
+        """
+        return self.path(learner, [request], callback=callback)[0]
+
+    def path(
+        self, learner: Learner, requests: Sequence[Request], *, callback: Callback | None = None
+    ) -> list[Solution]:
+        """Solve several requests with one pool of columns; solutions in the order of requests.
+
+        The largest alpha comes first, since it is the easiest; each next one starts from all that
+        was found before. In the end all are solved once more over the whole pool, which makes the
+        curve monotone: what keeps to a smaller alpha keeps to a larger one.
+
+        Parameters
+        ----------
+        learner : Learner
+        requests : sequence of Request
+            Differing in alpha alone.
+        callback : callable, optional
+            Called with a Round after each round; returning True ends the round's request, and
+            leaves the ones after it with what is in the pool.
+        """
+        run = _Run(learner, self, requests[0])
+        order = sorted(range(len(requests)), key=lambda place: -requests[place].alpha)
+        found = {}
+        for place in order:
+            run.aim_at(requests[place])
+            trace = iterate(
+                run, max_rounds=self.max_rounds, time_limit=self.time_limit, callback=callback
+            )
+            found[place] = run.point(trace)
+        if len(order) > 1:
+            # Smallest alpha first: what it excuses is a choice for the larger ones too.
+            excused = run.master.excused
+            for place in reversed(order):
+                found[place] = run.solve_again(found[place], excused)
+                excused = found[place].excused
+        return [run.solution(found[place]) for place in range(len(requests))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Where a run stood when it had done with a request."""
+
+    request: Request
+    answer: Answer
+    excused: NDArray[np.bool_]
+    center: FloatArray
+    oracle_calls: int
+    trace: Trace
+
+
+class _Run:
+    """The pool, the master over it, and the best dual point so far (the *center*)."""
+
+    def __init__(self, learner: Learner, rules: ColumnGeneration, request: Request) -> None:
+        self.learner, self.rules, self.request = learner, rules, request
+        self.constraints = learner.constraints
+        self.pool, self.seen = Pool(self.constraints), set[bytes]()
+        for play in learner.constants():
+            self.pool.add(play)
+        self.prices: FloatArray | None = None
+        if request.max_influence is not None:
+            people = learner.sample.individual_weights.sum()
+            self.prices = request.max_influence * self.constraints.multiplicities / people
+        self.master = Master(self.pool, request.alpha, self.prices)
+        self.center = np.zeros(len(self.constraints))
+        # The center's Lagrangian without the price of the slack, so that it serves any alpha.
+        self.center_base = -np.inf
+        self.aim_at(request)
+
+    def aim_at(self, request: Request) -> None:
+        """Turn to a request, with all columns found so far."""
+        self.request, self.answer = request, None
+        self.master.set_slack(request.alpha)
+        self.deadline = perf_counter() + (self.rules.time_limit or np.inf)
+        self.calls_before = self.learner.calls
+        self.rounds = self.dry = 0
+        self.values: list[float] = []
+
+    def step(self) -> Round:
+        """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
+        if self.answer is None:
+            self._solve()
+        before = self._answer().value
+        if self._take_in_best(self._ask(self._next_point())):
+            self._solve()
+        self.rounds += 1
+        if self.request.beta and self.rounds % _EXCUSE_EVERY == 0:
+            self._excuse()
+        answer = self._answer()
+        self.dry = 0 if answer.value < before - _LEAST_GAIN else self.dry + 1
+        self.values.append(answer.value)
+        error = float(answer.mixture @ self.pool.errors[: len(answer.mixture)])
+        return Round(self.rounds, error, self.constraints.spread(answer.rates), self._gap())
+
+    def finished(self) -> StopReason | None:
+        """End with a proof, with an oracle that has run dry, or with too little progress."""
+        reason = self._reason()
+        if reason is not None and self.request.beta and self._excuse():
+            self.dry, self.values = 0, self.values[-1:]
+            return None
+        return reason
+
+    def _reason(self) -> StopReason | None:
+        rules, values = self.rules, self.values
+        if self.learner.exact and self._gap() <= rules.tol:
+            return StopReason.TOLERANCE
+        # A round at each point between the center and the duals, and none has gained anything.
+        if self.dry >= ceil(1.0 / (1.0 - rules.smoothing) - 1e-9):
+            return StopReason.NO_BETTER
+        if not self.learner.exact and len(values) > rules.patience:
+            gained = values[-1 - rules.patience] - values[-1]
+            return StopReason.SLOW if gained < rules.tol else None
+        return None
+
+    def _answer(self) -> Answer:
+        assert self.answer is not None, "the master has not been solved yet"
+        return self.answer
+
+    def _gap(self) -> float:
+        lower = self.center_base - self.request.alpha * float(np.abs(self.center).sum())
+        return max(0.0, self._answer().value - lower)
+
+    def _next_point(self) -> FloatArray:
+        """Return where to ask: between the center and the master's duals."""
+        if self.center_base == -np.inf:
+            return self.center
+        stay = max(0.0, 1.0 - (self.dry + 1) * (1.0 - self.rules.smoothing))
+        return stay * self.center + (1.0 - stay) * self._answer().weights
+
+    def _ask(self, point: FloatArray) -> list[Play]:
+        """Return the Learner's answers around a point; it becomes the center if it is the best."""
+        plays = [self.learner.respond(point)]
+        least = _cost(plays[0], point)
+        if not self.learner.exact:
+            vain = 0
+            for _ in range(self.rules.reweightings):
+                plays.append(self.learner.respond(self._boosted(plays[-1])))
+                cost = _cost(plays[-1], point)
+                vain = 0 if cost < least - _LEAST_GAIN else vain + 1
+                least = min(least, cost)
+                if vain == _BOOST_PATIENCE:
+                    break
+        known = float((self.pool.errors + self.pool.rates @ point).min())
+        self._offer_center(point, min(least, known))
+        return plays
+
+    def _boosted(self, play: Play) -> FloatArray:
+        """Return the weights of a play with those it is wrong about made heavier.
+
+        What a mistake on a person costs, stake + w, is multiplied by exp(R_i - mean R) where it
+        costs, and divided by it where it pays.
+        """
+        constraints, stakes = self.constraints, self.learner.stakes
+        total = constraints.add_up(constraints.multiplicities)
+        mean = constraints.add_up(constraints.multiplicities * play.rates)
+        off = play.rates - constraints.expand(mean / np.where(total > 0, total, 1.0))
+        costs = stakes + play.weights
+        return np.asarray(costs * np.exp(_BOOST * np.sign(costs) * off) - stakes)
+
+    def _offer_center(self, point: FloatArray, least: float) -> None:
+        """Make a point the center if its Lagrangian, at this least cost of a play, is higher."""
+        base = least - self._paid(point)
+        slack = self.request.alpha
+        standing = self.center_base - slack * np.abs(self.center).sum()
+        if base - slack * np.abs(point).sum() > standing:
+            self.center, self.center_base = point, base
+
+    def _paid(self, weights: FloatArray) -> float:
+        """Return sum of w gamma at the best gamma in [0, 1]."""
+        return float(np.maximum(0.0, self.constraints.add_up(weights)).sum())
+
+    def _take_in_best(self, plays: list[Play]) -> int:
+        """Take the plays that promise most into the pool; return how many."""
+        answer = self._answer()
+        promise = [_cost(play, answer.weights) - answer.threshold for play in plays]
+        taken = 0
+        for place in np.argsort(promise, kind="stable"):
+            if promise[place] >= -_LEAST_REDUCED_COST or taken == self.rules.columns_per_round:
+                break
+            taken += self._take_in(plays[place])
+        return taken
+
+    def _take_in(self, play: Play) -> bool:
+        """Take a play into the pool unless one just like it is there."""
+        digest = blake2b(play.rates.tobytes(), digest_size=16)
+        digest.update(np.float64(play.error).tobytes())
+        if digest.digest() in self.seen:
+            return False
+        self.seen.add(digest.digest())
+        self.pool.add(play)
+        # What the center stands for is a minimum over all plays.
+        self.center_base = min(
+            self.center_base, _cost(play, self.center) - self._paid(self.center)
+        )
+        return True
+
+    def _solve(self) -> None:
+        self.answer = self.master.solve(self.deadline - perf_counter())
+
+    def _excuse(self) -> bool:
+        """Choose anew who may stay outside; return whether that gained anything.
+
+        Whoever is outside stays so; what is left of the share goes to those who cost most.
+        """
+        answer, constraints = self._answer(), self.constraints
+        off = np.abs(answer.rates - constraints.expand(answer.common_rates))
+        outside = off > self.request.alpha + _LEAST_GAIN
+        # First those outside, then by the price that one person of theirs pays.
+        price = np.abs(answer.weights) / constraints.multiplicities
+        order = np.lexsort((-price, ~outside))
+        order = order[(outside | (price > 0))[order]]
+        excused = np.zeros(len(constraints), dtype=bool)
+        present = constraints.add_up(constraints.multiplicities)
+        for rate in range(constraints.rate_count):
+            mine = order[constraints.rate_of[order] == rate]
+            used = np.cumsum(constraints.multiplicities[mine])
+            excused[mine[used <= self.request.beta * present[rate] + _LEAST_GAIN]] = True
+        if (excused == self.master.excused).all():
+            return False
+        self.master.excuse(excused)
+        self._solve()
+        # A bound for these exceptions needs weights that leave them alone.
+        self.center, self.center_base = np.where(excused, 0.0, self.center), -np.inf
+        return self._answer().value < answer.value - _LEAST_GAIN
+
+    def point(self, trace: Trace) -> _Point:
+        """Say where the run stands."""
+        calls = self.learner.calls - self.calls_before
+        return _Point(
+            self.request, self._answer(), self.master.excused, self.center, calls, trace
+        )
+
+    def solve_again(self, point: _Point, excused: NDArray[np.bool_]) -> _Point:
+        """Solve a request over the whole pool, with its own exceptions or these if better."""
+        self.aim_at(point.request)
+        choices = [point.excused]
+        if (excused != point.excused).any():
+            choices.append(excused)
+        best = point
+        for choice in choices:
+            self.master.excuse(choice)
+            try:
+                self._solve()
+            except SolverError:
+                continue
+            if self._answer().value < best.answer.value:
+                best = replace(best, answer=self._answer(), excused=choice)
+        return best
+
+    def solution(self, point: _Point) -> Solution:
+        """Hand on a point: only columns with a chance survive."""
+        answer, request, trace = point.answer, point.request, point.trace
+        used = np.flatnonzero(answer.mixture)
+        used = used[used >= _CONSTANTS]
+        weights = [np.where(point.excused, 0.0, w) for w in (point.center, answer.weights)]
+        prices: FloatArray | float = 1.0 / request.alpha
+        if self.prices is not None:
+            prices = self.prices
+            weights = [np.clip(w, -self.prices, self.prices) for w in weights]
+        elif point.excused.any():
+            prices = np.where(point.excused, 0.0, prices)
+        zero, one = answer.mixture[:_CONSTANTS]
+        return Solution(
+            request=request,
+            weights=self.pool.weights[used],
+            mixture=answer.mixture[used],
+            constants=(float(zero), float(one)),
+            hypotheses=[self.pool.hypotheses[column] for column in used],
+            common_rates=answer.common_rates,
+            multipliers=None,
+            dual_points=weights,
+            prices=prices,
+            aim=request.alpha,
+            history=trace.history,
+            oracle_calls=point.oracle_calls,
+            stop_reason=trace.stop_reason,
+            seconds=trace.seconds,
+            trouble=trace.trouble,
+        )
+
+
+def _cost(play: Play, weights: FloatArray) -> float:
+    """Return err + w . R."""
+    return play.error + float(weights @ play.rates)
