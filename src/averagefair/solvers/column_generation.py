@@ -12,7 +12,8 @@ Two things make it fast (``docs/solvers.md`` has what was tried, with figures):
   duals themselves, so that nothing is missed.
 * A heuristic oracle's answer is often no best response. Those the answer is wrong about are made
   heavier, where a mistake on them costs, and the oracle is asked again, as in boosting, as long as
-  that lowers the true cost. All answers are candidates for the pool, whatever they were asked for.
+  that lowers the true cost; then a few times more with weights shaken a little. All answers are
+  candidates for the pool, whatever they were asked for.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _EXCUSE_EVERY = 10
 # How strongly the misjudged are made heavier; 1 is AdaBoost's order of magnitude. After so many
 # re-weightings in a row that bring nothing, an answer stands.
 _BOOST, _BOOST_PATIENCE = 1.0, 3
+# The standard deviation of the logarithm of what shaking multiplies by.
+_SHAKE = 0.1
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,15 @@ class ColumnGeneration:
         Stop after so many seconds.
     patience : int, default 25
         How many rounds a heuristic oracle gets to improve the answer by ``tol``.
-    smoothing : float in [0, 1), default 0.8
+    smoothing : float in [0, 1), default 0.85
         How near to the best dual point found so far, away from the linear program's duals, the
         Learner is asked.
     reweightings : int, default 16
         How often at most a heuristic oracle is asked again in a round, with those it misjudged made
         heavier.
+    shakes : int, default 8
+        How often a heuristic oracle is asked again in a round with everybody's weight changed a
+        little at random; more often, and by more, after rounds that gained nothing.
     columns_per_round : int, default 4
         How many answers of a round may enter the linear program, the most promising first.
 
@@ -78,15 +84,17 @@ class ColumnGeneration:
     max_rounds: int = 1000
     time_limit: float | None = None
     patience: int = 25
-    smoothing: float = 0.8
+    smoothing: float = 0.85
     reweightings: int = 16
+    shakes: int = 8
     columns_per_round: int = 4
 
     def __post_init__(self) -> None:
         positive_number("tol", self.tol)
         for name in ("max_rounds", "patience", "columns_per_round"):
             whole_number(name, getattr(self, name))
-        whole_number("reweightings", self.reweightings, least=0)
+        for name in ("reweightings", "shakes"):
+            whole_number(name, getattr(self, name), least=0)
         number_below("smoothing", self.smoothing, 1.0)
         if self.time_limit is not None:
             positive_number("time_limit", self.time_limit)
@@ -177,6 +185,8 @@ class _Run:
         self.center = np.zeros(len(self.constraints))
         # The center's Lagrangian without the price of the slack, so that it serves any alpha.
         self.center_base = -np.inf
+        # Always the same draws: a fit depends on its data alone.
+        self.rng = np.random.default_rng(0)
         self.aim_at(request)
 
     def aim_at(self, request: Request) -> None:
@@ -216,8 +226,9 @@ class _Run:
         rules, values = self.rules, self.values
         if self.learner.exact and self._gap() <= rules.tol:
             return StopReason.TOLERANCE
-        # A round at each point between the center and the duals, and none has gained anything.
-        if self.dry >= ceil(1.0 / (1.0 - rules.smoothing) - 1e-9):
+        # A round at each point between the center and the duals, and none has gained anything; a
+        # heuristic oracle is taken through them twice.
+        if self.dry >= self._stations() * (1 if self.learner.exact else 2):
             return StopReason.NO_BETTER
         if not self.learner.exact and len(values) > rules.patience:
             gained = values[-1 - rules.patience] - values[-1]
@@ -232,29 +243,44 @@ class _Run:
         lower = self.center_base - self.request.alpha * float(np.abs(self.center).sum())
         return max(0.0, self._answer().value - lower)
 
+    def _stations(self) -> int:
+        """Return how many points lie between the center and the master's duals."""
+        return ceil(1.0 / (1.0 - self.rules.smoothing) - 1e-9)
+
     def _next_point(self) -> FloatArray:
         """Return where to ask: between the center and the master's duals."""
         if self.center_base == -np.inf:
             return self.center
-        stay = max(0.0, 1.0 - (self.dry + 1) * (1.0 - self.rules.smoothing))
+        stay = max(0.0, 1.0 - (self.dry % self._stations() + 1) * (1.0 - self.rules.smoothing))
         return stay * self.center + (1.0 - stay) * self._answer().weights
 
     def _ask(self, point: FloatArray) -> list[Play]:
         """Return the Learner's answers around a point; it becomes the center if it is the best."""
         plays = [self.learner.respond(point)]
-        least = _cost(plays[0], point)
         if not self.learner.exact:
-            vain = 0
-            for _ in range(self.rules.reweightings):
-                plays.append(self.learner.respond(self._boosted(plays[-1])))
-                cost = _cost(plays[-1], point)
-                vain = 0 if cost < least - _LEAST_GAIN else vain + 1
-                least = min(least, cost)
-                if vain == _BOOST_PATIENCE:
-                    break
+            self._insist(plays, point)
+        least = min(_cost(play, point) for play in plays)
         known = float((self.pool.errors + self.pool.rates @ point).min())
         self._offer_center(point, min(least, known))
         return plays
+
+    def _insist(self, plays: list[Play], point: FloatArray) -> None:
+        """Ask a heuristic oracle again and again for a cheaper play at a point's multipliers."""
+        best, least, vain = plays[0], _cost(plays[0], point), 0
+        for _ in range(self.rules.reweightings):
+            plays.append(self.learner.respond(self._boosted(plays[-1])))
+            cost, vain = _cost(plays[-1], point), vain + 1
+            if cost < least - _LEAST_GAIN:
+                best, least, vain = plays[-1], cost, 0
+            if vain == _BOOST_PATIENCE:
+                break
+        # The longer nothing has been gained, the more and the wider.
+        persistence = 1 + self.dry
+        for _ in range(self.rules.shakes * persistence):
+            plays.append(self.learner.respond(self._shaken(best, _SHAKE * persistence)))
+            cost = _cost(plays[-1], point)
+            if cost < least:
+                best, least = plays[-1], cost
 
     def _boosted(self, play: Play) -> FloatArray:
         """Return the weights of a play with those it is wrong about made heavier.
@@ -268,6 +294,12 @@ class _Run:
         off = play.rates - constraints.expand(mean / np.where(total > 0, total, 1.0))
         costs = stakes + play.weights
         return np.asarray(costs * np.exp(_BOOST * np.sign(costs) * off) - stakes)
+
+    def _shaken(self, play: Play, strength: float) -> FloatArray:
+        """Return the weights of a play, what a mistake on each person costs changed at random."""
+        noise = strength * self.rng.standard_normal(len(play.weights))
+        stakes = self.learner.stakes
+        return np.asarray((stakes + play.weights) * np.exp(noise) - stakes)
 
     def _offer_center(self, point: FloatArray, least: float) -> None:
         """Make a point the center if its Lagrangian, at this least cost of a play, is higher."""
