@@ -11,6 +11,8 @@ from averagefair.errors import (
     UndefinedRateWarning,
 )
 from averagefair.estimator import AverageFairClassifier
+from averagefair.frontier import Frontier, frontier
+from averagefair.held_out import HeldOut, held_out
 from averagefair.learner import Learner
 from averagefair.mapping import Mapping
 from averagefair.measure import individual_rates
@@ -33,6 +35,8 @@ __all__ = [
     "FalseNegativeRate",
     "FalsePositiveRate",
     "FiniteOracle",
+    "Frontier",
+    "HeldOut",
     "InputError",
     "Learner",
     "Mapping",
@@ -46,5 +50,7 @@ __all__ = [
     "StumpOracle",
     "UndefinedRateWarning",
     "WeightedOracle",
+    "frontier",
+    "held_out",
     "individual_rates",
 ]

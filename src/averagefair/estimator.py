@@ -17,7 +17,7 @@ from averagefair.certificate import Certificate
 from averagefair.errors import InputError, some_of
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
-from averagefair.problem import Outcome, Problem
+from averagefair.problem import Problem, Settled
 from averagefair.protocols import Rate
 from averagefair.rates import ErrorRate
 from averagefair.request import Request
@@ -189,15 +189,15 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             task_weight=task_weight,
         )
 
-    def _adopt(self, problem: Problem, outcome: Outcome, X: Any, y: Any) -> None:
-        """Become the model of an outcome. A fit that fails before leaves the model as it was."""
+    def _adopt(self, problem: Problem, settled: Settled, X: Any, y: Any) -> None:
+        """Become the model of an settled. A fit that fails before leaves the model as it was."""
         sample, learner = problem.sample, problem.learner
         validate_data(self, X, reset=True, skip_check_array=True)
-        self.mapping_, self.classifiers_ = outcome.mapping, outcome.classifiers
-        self.certificate_ = outcome.certificate
-        self.error_, self.individual_rates_ = outcome.reached
-        self.common_rate_ = outcome.certificate.common_rate
-        self.history_ = outcome.solution.history
+        self.mapping_, self.classifiers_ = settled.mapping, settled.classifiers
+        self.certificate_ = settled.certificate
+        self.error_, self.individual_rates_ = settled.reached
+        self.common_rate_ = settled.certificate.common_rate
+        self.history_ = settled.solution.history
         self.undefined_individuals_ = sample.individual_names[learner.undefined]
         self.task_names_, self.task_weights_ = sample.task_names, sample.task_weights
         self.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)

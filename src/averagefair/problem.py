@@ -27,7 +27,7 @@ from averagefair.solvers.iterate import Solution
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Settled:
     """What a solution comes to: classifiers, and what is known about them.
 
     Attributes
@@ -93,7 +93,7 @@ class Problem:
         several = isinstance(rate, list | tuple)
         self.learner = Learner(self.learned, rates if several else rates[0], self.oracle)
 
-    def settle(self, solution: Solution) -> Outcome:
+    def settle(self, solution: Solution) -> Settled:
         """Turn a solution into classifiers and certify them."""
         first, chances = merge_rounds(solution.weights, solution.mixture)
         mapping = Mapping(
@@ -114,7 +114,7 @@ class Problem:
         certificate, reached = certify(self.learner, classifiers, solution)
         if self.aside.size:
             classifiers = mapping.classifiers(self.sample)
-        return Outcome(mapping, classifiers, certificate, reached, solution)
+        return Settled(mapping, classifiers, certificate, reached, solution)
 
 
 def _resolve_oracle(oracle: Any) -> Oracle:

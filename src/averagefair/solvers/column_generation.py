@@ -5,7 +5,7 @@ so far as well as can be; its duals are the multipliers; the Learner's answer to
 play. Where no answer improves the master, its mixture is optimal: proved with an exact oracle, "no
 better answer known to this oracle" with a heuristic one.
 
-Two things make it fast (``docs/solvers.md`` has what was tried, with figures):
+Three things make it fast (``docs/solvers.md`` has what was tried, with figures):
 
 * The duals of a small master jump about. The Learner is asked at a point between them and the
   best point found so far (Wentges' smoothing); each round without a gain moves it towards the
@@ -14,6 +14,8 @@ Two things make it fast (``docs/solvers.md`` has what was tried, with figures):
   heavier, where a mistake on them costs, and the oracle is asked again, as in boosting, as long as
   that lowers the true cost; then a few times more with weights shaken a little. All answers are
   candidates for the pool, whatever they were asked for.
+* With a heuristic oracle alpha is approached from above: the columns of an easier problem are a
+  good start for a harder one.
 """
 
 from __future__ import annotations
@@ -40,6 +42,10 @@ from averagefair.solvers.pool import Pool
 _CONSTANTS = 2
 # Gains and reduced costs smaller than these are rounding.
 _LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
+# So many rounds without a gain of tol, and a slack on the way has served.
+_APPROACH_PATIENCE = 3
+# On a path each request has this part of the patience.
+_PATH_SHARE = 5
 # Where a share may stay outside, it is chosen anew every so many rounds.
 _EXCUSE_EVERY = 10
 # How strongly the misjudged are made heavier; 1 is AdaBoost's order of magnitude. After so many
@@ -72,6 +78,10 @@ class ColumnGeneration:
     shakes : int, default 8
         How often a heuristic oracle is asked again in a round with everybody's weight changed a
         little at random; more often, and by more, after rounds that gained nothing.
+    approach : float in [0, 1), default 0.85
+        With a heuristic oracle alpha is approached from above, from where the constraint begins to
+        bind, in steps of this ratio: the columns of an easier problem are a good start. 0: alpha
+        itself at once.
     columns_per_round : int, default 4
         How many answers of a round may enter the linear program, the most promising first.
 
@@ -87,6 +97,7 @@ class ColumnGeneration:
     smoothing: float = 0.85
     reweightings: int = 16
     shakes: int = 8
+    approach: float = 0.85
     columns_per_round: int = 4
 
     def __post_init__(self) -> None:
@@ -95,7 +106,8 @@ class ColumnGeneration:
             whole_number(name, getattr(self, name))
         for name in ("reweightings", "shakes"):
             whole_number(name, getattr(self, name), least=0)
-        number_below("smoothing", self.smoothing, 1.0)
+        for name in ("smoothing", "approach"):
+            number_below(name, getattr(self, name), 1.0)
         if self.time_limit is not None:
             positive_number("time_limit", self.time_limit)
 
@@ -138,7 +150,9 @@ class ColumnGeneration:
             Called with a Round after each round; returning True ends the round's request, and
             leaves the ones after it with what is in the pool.
         """
-        run = _Run(learner, self, requests[0])
+        # Neighbours on the curve share their columns: each needs only some of its own.
+        each = max(2, self.patience // _PATH_SHARE) if len(requests) > 1 else self.patience
+        run = _Run(learner, replace(self, patience=each), requests[0])
         order = sorted(range(len(requests)), key=lambda place: -requests[place].alpha)
         found = {}
         for place in order:
@@ -185,18 +199,27 @@ class _Run:
         self.center = np.zeros(len(self.constraints))
         # The center's Lagrangian without the price of the slack, so that it serves any alpha.
         self.center_base = -np.inf
+        self.slack = 0.5
         # Always the same draws: a fit depends on its data alone.
         self.rng = np.random.default_rng(0)
         self.aim_at(request)
 
     def aim_at(self, request: Request) -> None:
         """Turn to a request, with all columns found so far."""
-        self.request, self.answer = request, None
-        self.master.set_slack(request.alpha)
+        self.request = request
         self.deadline = perf_counter() + (self.rules.time_limit or np.inf)
         self.calls_before = self.learner.calls
-        self.rounds = self.dry = 0
-        self.values: list[float] = []
+        self.rounds = 0
+        self._turn_to(max(request.alpha, self.slack) if self._approaches() else request.alpha)
+
+    def _approaches(self) -> bool:
+        """Whether to come down to alpha by and by; where there is a proof to find, directly."""
+        return not self.learner.exact and self.rules.approach > 0
+
+    def _turn_to(self, slack: float) -> None:
+        self.slack, self.answer = slack, None
+        self.master.set_slack(slack)
+        self.dry, self.values = 0, []
 
     def step(self) -> Round:
         """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
@@ -215,14 +238,23 @@ class _Run:
         return Round(self.rounds, error, self.constraints.spread(answer.rates), self._gap())
 
     def finished(self) -> StopReason | None:
-        """End with a proof, with an oracle that has run dry, or with too little progress."""
-        reason = self._reason()
+        """End with a proof, with an oracle that has run dry, or with too little progress.
+
+        Before the request's own slack is reached, no end: on to the next slack.
+        """
+        if self.slack > self.request.alpha:
+            if self._reason(_APPROACH_PATIENCE) is not None:
+                # The constraint begins to bind at half the spread.
+                binding = min(self.slack, 0.5 * self.constraints.spread(self._answer().rates))
+                self._turn_to(max(self.request.alpha, self.rules.approach * binding))
+            return None
+        reason = self._reason(self.rules.patience)
         if reason is not None and self.request.beta and self._excuse():
             self.dry, self.values = 0, self.values[-1:]
             return None
         return reason
 
-    def _reason(self) -> StopReason | None:
+    def _reason(self, patience: int) -> StopReason | None:
         rules, values = self.rules, self.values
         if self.learner.exact and self._gap() <= rules.tol:
             return StopReason.TOLERANCE
@@ -230,8 +262,8 @@ class _Run:
         # heuristic oracle is taken through them twice.
         if self.dry >= self._stations() * (1 if self.learner.exact else 2):
             return StopReason.NO_BETTER
-        if not self.learner.exact and len(values) > rules.patience:
-            gained = values[-1 - rules.patience] - values[-1]
+        if not self.learner.exact and len(values) > patience:
+            gained = values[-1 - patience] - values[-1]
             return StopReason.SLOW if gained < rules.tol else None
         return None
 
@@ -240,7 +272,7 @@ class _Run:
         return self.answer
 
     def _gap(self) -> float:
-        lower = self.center_base - self.request.alpha * float(np.abs(self.center).sum())
+        lower = self.center_base - self.slack * float(np.abs(self.center).sum())
         return max(0.0, self._answer().value - lower)
 
     def _stations(self) -> int:
@@ -303,8 +335,7 @@ class _Run:
 
     def _offer_center(self, point: FloatArray, least: float) -> None:
         """Make a point the center if its Lagrangian, at this least cost of a play, is higher."""
-        base = least - self._paid(point)
-        slack = self.request.alpha
+        base, slack = least - self._paid(point), self.slack
         standing = self.center_base - slack * np.abs(self.center).sum()
         if base - slack * np.abs(point).sum() > standing:
             self.center, self.center_base = point, base
@@ -348,7 +379,7 @@ class _Run:
         """
         answer, constraints = self._answer(), self.constraints
         off = np.abs(answer.rates - constraints.expand(answer.common_rates))
-        outside = off > self.request.alpha + _LEAST_GAIN
+        outside = off > self.slack + _LEAST_GAIN
         # First those outside, then by the price that one person of theirs pays.
         price = np.abs(answer.weights) / constraints.multiplicities
         order = np.lexsort((-price, ~outside))
@@ -368,7 +399,12 @@ class _Run:
         return self._answer().value < answer.value - _LEAST_GAIN
 
     def point(self, trace: Trace) -> _Point:
-        """Say where the run stands."""
+        """Say where the run stands with its request."""
+        if self.slack != self.request.alpha:
+            # Ended on the way: there is an answer to the request all the same.
+            self._turn_to(self.request.alpha)
+            self.deadline = np.inf
+            self._solve()
         calls = self.learner.calls - self.calls_before
         return _Point(
             self.request, self._answer(), self.master.excused, self.center, calls, trace
@@ -376,7 +412,7 @@ class _Run:
 
     def solve_again(self, point: _Point, excused: NDArray[np.bool_]) -> _Point:
         """Solve a request over the whole pool, with its own exceptions or these if better."""
-        self.aim_at(point.request)
+        self._turn_to(point.request.alpha)
         choices = [point.excused]
         if (excused != point.excused).any():
             choices.append(excused)

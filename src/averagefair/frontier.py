@@ -1,0 +1,343 @@
+"""The frontier: what each degree of fairness costs, and choosing a point on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from averagefair.certificate import Certificate
+from averagefair.checks import positive_number
+from averagefair.errors import InputError
+from averagefair.estimator import AverageFairClassifier, resolve_solver
+from averagefair.held_out import HeldOut, held_out
+from averagefair.measure import Measurement
+from averagefair.protocols import Rate
+from averagefair.request import Request
+from averagefair.solvers.iterate import Callback
+from averagefair.text import table
+
+ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
+COLUMNS = ("alpha", "error", "spread", "common_rate", "gap", "columns", "seconds", "coin_flips")
+
+
+@dataclass(frozen=True, repr=False)
+class FrontierPoint:
+    """One alpha: its model, and what it costs.
+
+    Attributes
+    ----------
+    alpha : float
+        As requested.
+    model : AverageFairClassifier
+        Fitted.
+    unconstrained : Measurement
+        The classifiers without a fairness constraint, on the same people and tasks.
+    """
+
+    alpha: float
+    model: AverageFairClassifier
+    unconstrained: Measurement
+
+    @property
+    def certificate(self) -> Certificate:
+        """What was asked, what was reached, what is proved."""
+        return self.model.certificate_
+
+    @property
+    def error(self) -> float:
+        """Overall error."""
+        return self.certificate.error
+
+    @property
+    def spread(self) -> float:
+        """Largest minus smallest individual rate."""
+        return self.certificate.spread
+
+    @property
+    def coin_flips(self) -> float:
+        """Error of mixing the unconstrained model with coin flips to the same spread."""
+        return coin_flip_error(self.unconstrained, self.spread)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row of the table, by column."""
+        known = self.certificate
+        return dict(
+            zip(
+                COLUMNS,
+                (
+                    self.alpha,
+                    known.error,
+                    known.spread,
+                    known.common_rate,
+                    known.gap,
+                    known.columns,
+                    known.seconds,
+                    self.coin_flips,
+                ),
+                strict=True,
+            )
+        )
+
+    def statement(self) -> str:
+        """Say in plain words what fairness costs here."""
+        free, known = self.unconstrained, self.certificate
+        price = known.error - free.error
+        names = _names(self.model.rate)
+        if known.outside > 0:
+            who = f"All but {known.outside:.1%} of the people have {names} within {self.alpha:g}"
+        else:
+            who = f"Everybody's {names} lie within {self.alpha:g}"
+        cost = (
+            f"That costs {100 * price:.1f} more wrong decisions in a hundred"
+            if price > 0
+            else "That costs nothing"
+        )
+        proved = ""
+        if not np.isnan(known.lower):
+            least = max(0.0, known.lower - free.error)
+            proved = f" No mixture over this class could do it for less than {100 * least:.1f}."
+        return (
+            f"{who} of a common rate: the worst-off and the best-off are {known.spread:.3f} apart "
+            f"instead of {free.spread:.3f}. {cost}: {100 * known.error:.1f} instead of "
+            f"{100 * free.error:.1f}. Mixing in coin flips until people are as equal would make it "
+            f"{100 * self.coin_flips:.1f}.{proved}"
+        )
+
+    def __repr__(self) -> str:
+        return f"FrontierPoint(alpha={self.alpha:g}, error={self.error:.4f})"
+
+
+@dataclass(frozen=True, repr=False)
+class Frontier:
+    """The trade-off between error and fairness, one point for each alpha. ``print`` it.
+
+    Attributes
+    ----------
+    points : tuple of FrontierPoint
+        By ascending alpha. A larger alpha never costs more.
+    unconstrained : Measurement
+        The other end: the classifiers that pay no heed to fairness.
+    X : array-like or DataFrame
+        The training people.
+    """
+
+    points: tuple[FrontierPoint, ...]
+    unconstrained: Measurement
+    X: Any
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[FrontierPoint]:
+        return iter(self.points)
+
+    def __getitem__(self, place: int) -> FrontierPoint:
+        return self.points[place]
+
+    @cached_property
+    def alphas(self) -> tuple[float, ...]:
+        """The alphas requested, ascending."""
+        return tuple(point.alpha for point in self.points)
+
+    def at(self, alpha: float) -> FrontierPoint:
+        """Return the point of a requested alpha."""
+        for point in self.points:
+            if abs(point.alpha - alpha) <= 1e-9:
+                return point
+        raise InputError(
+            f"alpha={alpha!r} was not requested; there are {', '.join(map(str, self.alphas))}."
+        )
+
+    def model(self, alpha: float) -> AverageFairClassifier:
+        """Return the fitted model of a requested alpha."""
+        return self.at(alpha).model
+
+    def select(
+        self, *, max_spread: float | None = None, max_error: float | None = None
+    ) -> FrontierPoint:
+        """Return the best point within a bound.
+
+        Parameters
+        ----------
+        max_spread : float
+            How far apart two people's rates may be: the least error that keeps to it.
+        max_error : float
+            How much overall error is bearable: the smallest spread that keeps to it.
+        """
+        if (max_spread is None) == (max_error is None):
+            raise InputError(
+                "select by max_spread or by max_error: give exactly one of them; got "
+                f"max_spread={max_spread!r} and max_error={max_error!r}."
+            )
+        if max_spread is not None:
+            name, bound, by = "spread", positive_number("max_spread", max_spread), "error"
+        else:
+            name, bound, by = "error", positive_number("max_error", max_error), "spread"
+        within = [point for point in self.points if getattr(point, name) <= bound + 1e-6]
+        if not within:
+            least = min(getattr(point, name) for point in self.points)
+            raise InputError(
+                f"no point has {name} {bound:g} or less; the least is {least:.4f}. Raise "
+                f"max_{name}, or ask for {'smaller' if name == 'spread' else 'larger'} alphas."
+            )
+        return min(within, key=lambda point: getattr(point, by))
+
+    def held_out(
+        self,
+        *,
+        X_new: Any = None,
+        Y_new_people: Any = None,
+        Y_new_tasks: Any = None,
+        Y_new_both: Any = None,
+    ) -> tuple[HeldOut, ...]:
+        """Measure every point on people, tasks, or both, held out; in the order of the points.
+
+        Parameters
+        ----------
+        X_new, Y_new_people, Y_new_tasks, Y_new_both : array-like or DataFrame, optional
+            New people's features; their labels on the training tasks; the training people's
+            labels on new tasks; the new people's labels on these.
+        """
+        labels = {
+            "Y_new_people": Y_new_people,
+            "Y_new_tasks": Y_new_tasks,
+            "Y_new_both": Y_new_both,
+        }
+        return tuple(
+            held_out(point.model, X=self.X, X_new=X_new, **labels) for point in self.points
+        )
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the table, a list for each column."""
+        rows = [point.to_dict() for point in self.points]
+        return {column: [row[column] for row in rows] for column in COLUMNS}
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame (pandas must be installed)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict())
+
+    def __str__(self) -> str:
+        rows = [
+            [_written(name, value) for name, value in point.to_dict().items()]
+            for point in self.points
+        ]
+        free = self.unconstrained
+        end = f"unconstrained: error {free.error:.4f}, spread {free.spread:.4f}"
+        return f"{table([name.replace('_', ' ') for name in COLUMNS], rows)}\n{end}"
+
+    __repr__ = __str__
+
+
+def frontier(
+    X: Any,
+    Y: Any,
+    alphas: ArrayLike = ALPHAS,
+    *,
+    rate: str | Rate | Sequence[str | Rate] = "error",
+    oracle: Any = None,
+    solver: Any = None,
+    beta: float = 0.0,
+    max_influence: float | None = None,
+    random_state: Any = None,
+    callback: Callback | None = None,
+    sample_weight: ArrayLike | None = None,
+    task_weight: ArrayLike | None = None,
+) -> Frontier:
+    """Return the whole trade-off curve between error and fairness, from one pool of columns.
+
+    Parameters
+    ----------
+    X, Y : array-like or DataFrame
+        Features (n, d) and labels (n, m); NaN, None or missing where unobserved.
+    alphas : sequence of float in (0, 0.5], default 0.02, 0.03, ..., 0.22
+    rate, oracle, beta, max_influence, random_state, callback, sample_weight, task_weight
+        As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
+    solver : ColumnGeneration, optional
+        A solver with a method ``path``.
+
+    Examples
+    --------
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=100, m=30, random_state=0)
+    >>> curve = frontier(people.X, people.Y, [0.05, 0.1, 0.15], random_state=0)
+    >>> curve.select(max_spread=0.2).alpha
+    0.1
+    >>> decisions = curve.model(0.1).predict(people.X)
+    """
+    solver = resolve_solver(solver)
+    if not callable(getattr(solver, "path", None)):
+        raise InputError(
+            "a frontier needs a solver with a method path, such as ColumnGeneration(); got "
+            f"{solver!r}."
+        )
+    grid = _grid(alphas)
+    requests = [Request(alpha, beta, max_influence) for alpha in grid]
+    template = AverageFairClassifier(
+        rate=rate,
+        oracle=oracle,
+        solver=solver,
+        beta=beta,
+        max_influence=max_influence,
+        random_state=random_state,
+        callback=callback,
+    )
+    problem = template._pose(X, Y, sample_weight, task_weight)
+    learner = problem.learner
+    free = learner.respond(np.zeros(len(learner.constraints)))
+    unconstrained = learner.meter(free.hypothesis.decide)
+    points = []
+    for alpha, solution in zip(
+        grid, solver.path(learner, requests, callback=callback), strict=True
+    ):
+        model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
+        model._adopt(problem, problem.settle(solution), X, Y)
+        points.append(FrontierPoint(alpha, model, unconstrained))
+    return Frontier(tuple(points), unconstrained, X)
+
+
+def coin_flip_error(model: Measurement, spread: float) -> float:
+    """Return the error of mixing a model with fair coin flips until its spread is this small.
+
+    The paper's baseline: a share t of coin flips shrinks every difference between individuals by
+    1 - t, and takes the error a share t of the way to one half.
+
+    Examples
+    --------
+    >>> coin_flip_error(Measurement(0.1, np.array([0.0, 0.4])), spread=0.1)
+    0.4
+    """
+    kept = min(1.0, spread / model.spread) if model.spread > 0 else 1.0
+    return kept * model.error + (1.0 - kept) * 0.5
+
+
+def _grid(alphas: ArrayLike) -> list[float]:
+    given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if given.ndim != 1 or not given.size:
+        raise InputError(f"`alphas` must be a list of numbers; got {alphas!r}.")
+    grid = np.unique(given)
+    if grid.size < given.size:
+        raise InputError(f"`alphas` must not repeat; got {given.size - grid.size} twice.")
+    return [float(alpha) for alpha in grid]
+
+
+def _names(rate: Any) -> str:
+    names = rate if isinstance(rate, list | tuple) else [rate]
+    words = [str(getattr(name, "name", name)).replace("_", "-") for name in names]
+    return f"{' and '.join(words)} rates"
+
+
+def _written(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(f"{part:.4f}" for part in value)
+    if name == "columns":
+        return str(value)
+    if isinstance(value, float) and np.isnan(value):
+        return "unknown"
+    return f"{value:.2f}" if name in ("alpha", "seconds") else f"{value:.4f}"
