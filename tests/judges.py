@@ -45,43 +45,81 @@ def chances_of(hypotheses, probabilities, features):
     return total
 
 
-def optimum(labels, decisions, kind, slack, task_weights=None, individual_weights=None):
+def optimum(
+    labels,
+    decisions,
+    kind,
+    slack,
+    task_weights=None,
+    individual_weights=None,
+    *,
+    constants=False,
+    excused=(),
+    prices=None,
+):
     """OPT of the fair learning problem by the full linear program.
 
     ``decisions`` (h, n) are all that the class can decide on these people. Variables: for each
     task a distribution over the h decisions, and gamma. Returns the least error.
+
+    ``kind`` may be a list of rates, each with a gamma of its own. With ``constants`` the answer may
+    also be "always 0" or "always 1", on all tasks alike, with some chance; the distributions of
+    the tasks add up to the chance that is left. Nothing is asked for people ``excused``. With
+    ``prices``, one for each person, anybody may lie outside at that price, which is then added to
+    the error.
     """
     n, m = labels.shape
-    h = len(decisions)
+    h, kinds = len(decisions), [kind] if isinstance(kind, str) else list(kind)
     b = np.ones(m) / m if task_weights is None else np.asarray(task_weights) / np.sum(task_weights)
     a = np.ones(n) if individual_weights is None else np.asarray(individual_weights, dtype=float)
+    plays = m * h + 2  # the last two: always 0, always 1
 
     def row(i, which):
-        """R_i as a linear function of the variables, or None where undefined."""
+        """R_i as a linear function of the chances, or None where undefined."""
         counted = [j for j in cells(labels, which, i) if b[j] > 0]
         if not counted or a[i] == 0:
             return None
-        out = np.zeros((m, h))
+        out, alike = np.zeros((m, h)), np.zeros(2)
         for j in counted:
             out[j] = b[j] * (decisions[:, i] != labels[i, j])
-        return out.ravel() / sum(b[j] for j in counted)
+            alike[int(labels[i, j] == 0)] += b[j]
+        return np.append(out.ravel(), alike) / sum(b[j] for j in counted)
 
     errors = {i: row(i, "error") for i in range(n)}
     seen = [i for i in errors if errors[i] is not None]
     objective = sum(a[i] * errors[i] for i in seen) / sum(a[i] for i in seen)
-    rows = [r for r in (row(i, kind) for i in range(n)) if r is not None]
-    upper = [np.append(r, -1.0) for r in rows]
-    lower = [-r for r in upper]
-    simplex = np.zeros((m, m * h + 1))
+    held = [
+        (k, i, row(i, which))
+        for k, which in enumerate(kinds)
+        for i in range(n)
+        if i not in excused and row(i, which) is not None
+    ]
+    # Columns: chances, the chance of the classifiers, gammas, how far each is outside.
+    width = plays + 1 + len(kinds) + len(held)
+    costs, sides = np.zeros(width), []
+    costs[:plays] = objective
+    for place, (k, i, rates) in enumerate(held):
+        side = np.zeros(width)
+        side[:plays], side[plays + 1 + k] = rates, -1.0
+        for sign in (1.0, -1.0):
+            outside = sign * side
+            outside[plays + 1 + len(kinds) + place] = -1.0
+            sides.append(outside)
+        costs[plays + 1 + len(kinds) + place] = 0.0 if prices is None else prices[i]
+    sums = np.zeros((m + 1, width))
     for j in range(m):
-        simplex[j, j * h : (j + 1) * h] = 1.0
+        sums[j, j * h : (j + 1) * h], sums[j, plays] = 1.0, -1.0
+    sums[m, plays - 2 : plays + 1] = 1.0
     done = linprog(
-        np.append(objective, 0.0),
-        A_ub=np.array(upper + lower) if rows else None,
-        b_ub=np.full(2 * len(rows), slack) if rows else None,
-        A_eq=simplex,
-        b_eq=np.ones(m),
-        bounds=[(0, None)] * (m * h) + [(0, 1)],
+        costs,
+        A_ub=np.array(sides) if sides else None,
+        b_ub=np.full(len(sides), slack) if sides else None,
+        A_eq=sums,
+        b_eq=np.append(np.zeros(m), 1.0),
+        bounds=[(0, None)] * (m * h)
+        + [(0, None if constants else 0)] * 2
+        + [(0, 1)] * (1 + len(kinds))
+        + [(0, 0 if prices is None else None)] * len(held),
     )
     assert done.status == 0, done.message
     return done.fun

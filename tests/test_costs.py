@@ -61,7 +61,10 @@ def test_prices_are_the_papers(kind):
     draw = np.random.default_rng(1)
     objective, leverage = draw.uniform(size=6), draw.uniform(1, 9, 6)
     weights = draw.normal(size=6)
-    rule = CostRule(objective, leverage, RATES[kind].negatives, RATES[kind].positives)
+    rate = RATES[kind]
+    rule = CostRule(
+        objective, leverage[None], np.array([rate.negatives]), np.array([rate.positives])
+    )
     false_positive, false_negative = rule.prices(weights)
     for i in range(6):
         pull = weights[i] * leverage[i]

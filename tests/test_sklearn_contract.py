@@ -114,6 +114,8 @@ PARAMETERS = {
     "rate": FalsePositiveRate(holdout_tasks=1),
     "oracle": DecisionTreeClassifier(max_depth=1),
     "solver": rounds(10),
+    "beta": 0.1,
+    "max_influence": 3.0,
     "random_state": 3,
     "callback": print,
 }
@@ -132,8 +134,8 @@ def test_parameters_are_read_and_set_by_name():
     assert AverageFairClassifier().set_params(**PARAMETERS).get_params(deep=False) == read
     built.set_params(oracle__max_depth=4)
     assert built.get_params()["oracle__max_depth"] == 4
-    with pytest.raises(ValueError, match="Invalid parameter 'beta'"):
-        built.set_params(beta=1)
+    with pytest.raises(ValueError, match="Invalid parameter 'gamma'"):
+        built.set_params(gamma=1)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from averagefair import (
     InputError,
     Learner,
     RegressionOracle,
+    Request,
     Sample,
     StopReason,
     StumpOracle,
@@ -91,8 +92,8 @@ class TestLearner:
         play = learner.respond(learner_weights(learner, weights))
         weights = learner.scatter(learner_weights(learner, weights))
         rates = np.zeros(len(X))
-        rates[learner.constrained] = play.rates
-        ours = play.error + weights @ rates - play.common_rate * weights.sum()
+        rates[learner.constraints.people] = play.rates
+        ours = play.error + weights @ rates - play.common_rates[0] * weights.sum()
         possible = stump_decisions(X)
         best = np.inf
         for chosen in itertools.product(possible, repeat=Y.shape[1]):
@@ -110,8 +111,8 @@ class TestLearner:
         decisions = play.hypothesis.decide(X).astype(float)
         np.testing.assert_allclose(play.rates, plain_rates(Y, decisions, kind), atol=1e-12)
         assert play.error == pytest.approx(plain_error(Y, decisions), abs=1e-12)
-        assert play.common_rate == 1.0
-        assert learner.respond(np.full(len(X), -0.1)).common_rate == 0.0
+        assert play.common_rates == 1.0
+        assert learner.respond(np.full(len(X), -0.1)).common_rates == 0.0
         assert learner.calls == 2 * Y.shape[1]
 
     @pytest.mark.parametrize(
@@ -157,13 +158,13 @@ class TestLearner:
     def test_dual_values_never_exceed_the_optimum(self, seed, kind, slack):
         X, Y = table(seed, n=6, m=3, d=2)
         learner = Learner(Sample(X, Y), RATES[kind](), StumpOracle())
-        weights = np.random.default_rng(seed).normal(0, 1, learner.constrained.size)
+        weights = np.random.default_rng(seed).normal(0, 1, len(learner.constraints))
         best = optimum(Y, stump_decisions(X), kind, slack)
         assert learner.dual_value(weights, slack) <= best + 1e-9
 
 
 def learner_weights(learner, weights):
-    return weights[learner.constrained]
+    return weights[learner.constraints.people]
 
 
 def naive_aif_learn(X, Y, kind, alpha, max_rounds):
@@ -213,12 +214,12 @@ class TestPublishedPractice:
         X, Y = table(7)
         error, rates, gamma, rounds = naive_aif_learn(X, Y, kind, alpha, max_rounds=60)
         learner = Learner(Sample(X, Y), RATES[kind](), RegressionOracle())
-        solution = ExponentiatedGradient.published(max_rounds=60).solve(learner, alpha)
+        solution = ExponentiatedGradient.published(max_rounds=60).solve(learner, Request(alpha))
         history = solution.history
         assert len(history) == len(rounds)
         ours = np.column_stack([history["error"], history["spread"], history["gap"]])
         np.testing.assert_allclose(ours, rounds, atol=1e-9)
-        assert solution.common_rate == pytest.approx(gamma, abs=1e-12)
+        assert solution.common_rates == pytest.approx(gamma, abs=1e-12)
         assert history["error"][-1] == pytest.approx(error, abs=1e-12)
         mixed = sum(
             share * plain_rates(Y, h.decide(X).astype(float), kind)
@@ -229,7 +230,7 @@ class TestPublishedPractice:
     def test_replay_leaves_fewer_plays_than_rounds_and_the_mixture_counts_them(self):
         X, Y = table(7)
         learner = Learner(Sample(X, Y), ErrorRate(), RegressionOracle())
-        solution = ExponentiatedGradient(max_rounds=200, tol=None).solve(learner, 0.1)
+        solution = ExponentiatedGradient(max_rounds=200, tol=None).solve(learner, Request(0.1))
         assert len(solution.mixture) < 200
         assert solution.mixture.sum() == pytest.approx(1.0)
         times = solution.mixture * 200
@@ -250,7 +251,7 @@ class TestBatches:
     def test_a_partition_shows_every_task_once(self):
         learner, seen = self.spied(*table(3))
         solver = ExponentiatedGradient(max_rounds=4, batch_size=3, replay=False, tol=None)
-        solver.solve(learner, 0.2)
+        solver.solve(learner, Request(0.2))
         assert [len(batch) for batch in seen] == [3, 3, 3, 3]
         assert sorted(np.concatenate(seen)) == list(range(12))
         assert learner.calls == 12
@@ -259,7 +260,7 @@ class TestBatches:
         def order(seed):
             learner, seen = self.spied(*table(3))
             solver = ExponentiatedGradient(max_rounds=4, batch_size=3, replay=False)
-            solver.solve(learner, 0.2, rng=np.random.default_rng(seed))
+            solver.solve(learner, Request(0.2), rng=np.random.default_rng(seed))
             return np.concatenate(seen).tolist()
 
         assert order(1) == order(1)
@@ -269,14 +270,14 @@ class TestBatches:
         learner, _ = self.spied(*table(3))
         solver = ExponentiatedGradient(max_rounds=5, batch_size=3, replay=False)
         with pytest.raises(InputError, match=r"15 tasks, but there are 12.*resample"):
-            solver.solve(learner, 0.2)
+            solver.solve(learner, Request(0.2))
 
     def test_resampling_draws_as_long_as_asked(self):
         learner, seen = self.spied(*table(3))
         solver = ExponentiatedGradient(
             max_rounds=30, batch_size=5, replay=False, resample=True, tol=None
         )
-        solver.solve(learner, 0.2)
+        solver.solve(learner, Request(0.2))
         assert len(seen) == 30
         assert all(len(set(batch)) == 5 for batch in seen)
 
@@ -379,14 +380,14 @@ class TestRules:
     def test_a_generous_alpha_is_reached_at_once(self):
         X, Y = table(1)
         learner = Learner(Sample(X, Y), ErrorRate(), StumpOracle())
-        solution = ExponentiatedGradient(tol=0.2).solve(learner, 0.5)
+        solution = ExponentiatedGradient(tol=0.2).solve(learner, Request(0.5))
         assert solution.stop_reason is StopReason.TOLERANCE
         assert len(solution.history) < 1000
 
     def test_the_gap_of_an_exact_oracle_bounds_the_distance_to_the_optimum(self):
         X, Y = table(2, n=8, m=4, d=2)
         learner = Learner(Sample(X, Y), ErrorRate(), StumpOracle())
-        solution = ExponentiatedGradient(max_rounds=300, tol=None).solve(learner, 0.15)
+        solution = ExponentiatedGradient(max_rounds=300, tol=None).solve(learner, Request(0.15))
         best = optimum(Y, stump_decisions(X), "error", 0.15)
         history = solution.history
         assert (history["error"] <= best + history["gap"] + 1e-9).all()

@@ -292,10 +292,9 @@ def frontier(
     learner = problem.learner
     free = learner.respond(np.zeros(len(learner.constraints)))
     unconstrained = learner.meter(free.hypothesis.decide)
+    solutions = solver.path(learner, requests, callback=callback, rng=problem.rng)
     points = []
-    for alpha, solution in zip(
-        grid, solver.path(learner, requests, callback=callback), strict=True
-    ):
+    for alpha, solution in zip(grid, solutions, strict=True):
         model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
         model._adopt(problem, problem.settle(solution), X, Y)
         points.append(FrontierPoint(alpha, model, unconstrained))

@@ -88,7 +88,7 @@ class Mapping:
         """Return the mixture of the rounds' answers and the constants, each with its chance."""
         parts = [*zip(hypotheses, self.mixture, strict=True)]
         parts += [*zip(constants(sample.m), self.constants, strict=True)]
-        kept = [(hypothesis, chance) for hypothesis, chance in parts if chance > 0]
+        kept = [(hypothesis, chance) for hypothesis, chance in parts if chance != 0]
         return Mixture(
             [hypothesis for hypothesis, _ in kept],
             np.array([chance for _, chance in kept]),

@@ -128,12 +128,17 @@ class ColumnGeneration:
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
-            Not used: nothing is drawn.
+            Where shakes are drawn from. Default: seed 0.
         """
-        return self.path(learner, [request], callback=callback)[0]
+        return self.path(learner, [request], callback=callback, rng=rng)[0]
 
     def path(
-        self, learner: Learner, requests: Sequence[Request], *, callback: Callback | None = None
+        self,
+        learner: Learner,
+        requests: Sequence[Request],
+        *,
+        callback: Callback | None = None,
+        rng: np.random.Generator | None = None,
     ) -> list[Solution]:
         """Solve several requests with one pool of columns; solutions in the order of requests.
 
@@ -149,10 +154,13 @@ class ColumnGeneration:
         callback : callable, optional
             Called with a Round after each round; returning True ends the round's request, and
             leaves the ones after it with what is in the pool.
+        rng : numpy Generator, optional
+            As for ``solve``.
         """
         # Neighbours on the curve share their columns: each needs only some of its own.
         each = max(2, self.patience // _PATH_SHARE) if len(requests) > 1 else self.patience
-        run = _Run(learner, replace(self, patience=each), requests[0])
+        rng = np.random.default_rng(0) if rng is None else rng
+        run = _Run(learner, replace(self, patience=each), requests[0], rng)
         order = sorted(range(len(requests)), key=lambda place: -requests[place].alpha)
         found = {}
         for place in order:
@@ -185,8 +193,14 @@ class _Point:
 class _Run:
     """The pool, the master over it, and the best dual point so far (the *center*)."""
 
-    def __init__(self, learner: Learner, rules: ColumnGeneration, request: Request) -> None:
-        self.learner, self.rules, self.request = learner, rules, request
+    def __init__(
+        self,
+        learner: Learner,
+        rules: ColumnGeneration,
+        request: Request,
+        rng: np.random.Generator,
+    ) -> None:
+        self.learner, self.rules, self.request, self.rng = learner, rules, request, rng
         self.constraints = learner.constraints
         self.pool, self.seen = Pool(self.constraints), set[bytes]()
         for play in learner.constants():
@@ -200,8 +214,6 @@ class _Run:
         # The center's Lagrangian without the price of the slack, so that it serves any alpha.
         self.center_base = -np.inf
         self.slack = 0.5
-        # Always the same draws: a fit depends on its data alone.
-        self.rng = np.random.default_rng(0)
         self.aim_at(request)
 
     def aim_at(self, request: Request) -> None:
@@ -442,7 +454,7 @@ class _Run:
         zero, one = answer.mixture[:_CONSTANTS]
         return Solution(
             request=request,
-            weights=self.pool.weights[used],
+            weights=np.array([self.pool.weights[k] for k in used]).reshape(len(used), -1),
             mixture=answer.mixture[used],
             constants=(float(zero), float(one)),
             hypotheses=[self.pool.hypotheses[column] for column in used],

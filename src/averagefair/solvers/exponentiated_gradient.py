@@ -202,7 +202,7 @@ class ExponentiatedGradient:
         played = len(counts)
         return Solution(
             request=request,
-            weights=run.pool.weights[:played],
+            weights=np.array(run.pool.weights[:played]),
             mixture=counts / counts.sum(),
             constants=None,
             hypotheses=None if batches is not None else run.pool.hypotheses[:played],

@@ -16,15 +16,20 @@ class Pool:
     Parameters
     ----------
     constraints : Constraints
+
+    Attributes
+    ----------
+    hypotheses, weights : list
+        Of each play: its classifiers, and the weights they answered.
     """
 
     def __init__(self, constraints: Constraints) -> None:
         self.constraints, size = constraints, len(constraints)
         self.hypotheses: list[Hypothesis] = []
+        self.weights: list[FloatArray] = []
         self._errors = np.empty(16)
         self._common_rates = np.empty((16, constraints.rate_count))
         self._rates = np.empty((16, size))
-        self._weights = np.empty((16, size))
 
     def __len__(self) -> int:
         return len(self.hypotheses)
@@ -36,7 +41,7 @@ class Pool:
             float(self._errors[row]),
             self._rates[row],
             self._common_rates[row],
-            self._weights[row],
+            self.weights[row],
             self.hypotheses[row],
         )
 
@@ -55,16 +60,11 @@ class Pool:
         """Shape (k, N)."""
         return self._rates[: len(self)]
 
-    @property
-    def weights(self) -> FloatArray:
-        """Shape (k, N)."""
-        return self._weights[: len(self)]
-
     def add(self, play: Play) -> int:
         """Take a play in and return its row."""
         row = len(self)
         if row == len(self._errors):
-            for name in ("_errors", "_common_rates", "_rates", "_weights"):
+            for name in ("_errors", "_common_rates", "_rates"):
                 old = getattr(self, name)
                 grown = np.empty((2 * row, *old.shape[1:]))
                 grown[:row] = old
@@ -72,7 +72,7 @@ class Pool:
         self._errors[row] = play.error
         self._common_rates[row] = play.common_rates
         self._rates[row] = play.rates
-        self._weights[row] = play.weights
+        self.weights.append(play.weights)
         self.hypotheses.append(play.hypothesis)
         return row
 
