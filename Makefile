@@ -18,8 +18,9 @@ check: $(VENV)/.check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.core
+bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py
+	$(BIN)/python benchmarks/column_generation.py
 
 clean:
 	rm -rf $(VENV)
@@ -34,6 +35,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python

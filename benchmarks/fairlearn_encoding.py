@@ -110,7 +110,7 @@ class AllTasks:
 
 
 def main() -> None:
-    from foundation import paper_data
+    from common import paper_data
 
     data, source = paper_data()
     run = fairlearn_fit(data.X, data.Y, ALPHA)

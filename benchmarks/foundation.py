@@ -19,17 +19,14 @@ Times depend on the machine: compare ratios, slopes and shares, from one run.
 from __future__ import annotations
 
 import json
-import os
-import platform
-import resource
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 import numpy as np
+from common import heading, machine, paper_data, resident, table, take_turns, verdict
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -39,17 +36,16 @@ from averagefair import (
     ExponentiatedGradient,
     Learner,
     RegressionOracle,
+    Request,
     Sample,
 )
-from averagefair.datasets import Split, communities_split, load_communities, make_synthetic
-from averagefair.errors import DatasetError
+from averagefair.datasets import Split
 from averagefair.learner import Play
 
 ALPHA = 0.1
 TARGET_RATIO = 200.0
 TARGET_SECONDS = 1.0
 
-SHARED_FILE = Path(__file__).resolve().parents[2] / "shared" / "datasets" / "communities.csv"
 GROWTH = {
     "n": [{"n": n, "m": 100, "d": 20} for n in (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)],
     "m": [{"n": 10_000, "m": m, "d": 20} for m in (20, 40, 80, 160, 320, 640)],
@@ -80,7 +76,7 @@ def main() -> None:
 def report_oracle(data: Split, source: str) -> None:
     sample = Sample(data.X, data.Y)
     learner = Learner(sample, ErrorRate(), RegressionOracle())
-    met = ExponentiatedGradient.published(100).solve(learner, ALPHA).weights
+    met = ExponentiatedGradient.published(100).solve(learner, Request(ALPHA)).weights
     checked = met[:: max(1, len(met) // 10)]
     for weights in checked:
         check_same(learner.respond(weights), data, weights)
@@ -161,7 +157,7 @@ def round_breakdown(data: Split) -> list[tuple[str, float, float]]:
     learner = Learner(Sample(data.X, data.Y), ErrorRate(), _TimedOracle(spent))
     learner.meter = timed(learner.meter, spent, "measuring")  # type: ignore[assignment]
     learner.respond = timed(learner.respond, spent, "respond")  # type: ignore[method-assign]
-    solution = ExponentiatedGradient.published().solve(learner, ALPHA)
+    solution = ExponentiatedGradient.published().solve(learner, Request(ALPHA))
     respond = spent.pop("respond")
     spent["costs and the play"] = respond - sum(spent.values())
     spent["replay, auditor, bookkeeping"] = solution.seconds - respond
@@ -270,39 +266,6 @@ def measure_here(rate: str, blank: float) -> None:
     print(json.dumps({"peak": peak - before, "labels": Y.nbytes}))
 
 
-def resident(what: str) -> int:
-    """Return the resident memory of this process in bytes: VmRSS now, VmHWM at its peak."""
-    try:
-        status = Path("/proc/self/status").read_text()
-        return 1024 * int(status.split(f"{what}:")[1].split()[0])
-    except (OSError, IndexError):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else 1024 * peak
-
-
-# Data, clocks and tables
-
-
-def machine() -> str:
-    """Return what this runs on, and how busy others have kept it."""
-    return (
-        f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, "
-        f"{platform.system()} {platform.machine()}\n"
-        f"Load of the last minute: {os.getloadavg()[0]:.1f}; on a busy machine times mislead."
-    )
-
-
-def paper_data() -> tuple[Split, str]:
-    """Return Communities and Crime where a file of it is at hand, else the synthetic population."""
-    for place in (os.environ.get("AVERAGEFAIR_DATA"), SHARED_FILE):
-        if place:
-            try:
-                return communities_split(load_communities(place)), "Communities and Crime"
-            except DatasetError:
-                continue
-    return make_synthetic(n=200, m=50, d=20), "synthetic (no file of Communities)"
-
-
 def make_people(
     n: int, m: int, d: int, blank: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.int8] | NDArray[np.float32]]:
@@ -317,39 +280,6 @@ def make_people(
         if blank:
             Y[start : start + 2_000][rng.random(scores.shape) < blank] = np.nan
     return X, Y
-
-
-def take_turns(functions: Iterable[Callable[[], object]], repeats: int) -> list[list[float]]:
-    """Return the seconds of each function's calls, made in turns.
-
-    Each clocked call follows an unclocked one, so that caches and the allocator are as they are
-    in a run of many like rounds.
-    """
-    functions = list(functions)
-    seconds: list[list[float]] = [[] for _ in functions]
-    for _ in range(repeats):
-        for function, own in zip(functions, seconds, strict=True):
-            function()
-            start = perf_counter()
-            function()
-            own.append(perf_counter() - start)
-    return seconds
-
-
-def heading(title: str, detail: str) -> None:
-    print(f"\n{title}\n({detail})\n")
-
-
-def verdict(target: str, met: bool, note: str = "") -> None:
-    print(f"Target: {target}. {'PASS' if met else 'MISSED'}{f': {note}' if note else ''}.")
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, the first to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    for row in (head, *rows):
-        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join([row[0].ljust(widths[0]), *cells[1:]]))
 
 
 if __name__ == "__main__":

@@ -105,16 +105,17 @@ class Certificate:
         The definition of average individual fairness asks for *some* common rate; the one the
         solver ended with need not be the best. With ``max_influence`` no share was asked for.
         """
-        return self.request.max_influence is not None or self.outside <= self.request.beta
+        return self.request.max_influence is not None or self.outside <= self.request.beta + 1e-9
 
     def __str__(self) -> str:
         return "\n".join(
-            (self._asked(), self._reached(), self._effort(), self.status.value, self.trouble)
+            (self.asked(), self._reached(), self._effort(), self.status.value, self.trouble)
         ).rstrip()
 
     __repr__ = __str__
 
-    def _asked(self) -> str:
+    def asked(self) -> str:
+        """Say in one line what was asked and whether it was met."""
         request, outside = self.request, f"{self.outside:.1%} of the people are outside"
         aimed = "" if self.aim == self.alpha else f" (aim {self.aim:g}, the theory's promise)"
         verdict = "met" if self.met else "NOT met"
@@ -138,7 +139,9 @@ class Certificate:
         rates = "rate" if len(common) == 1 else "rates"
         known = ""
         if self.status is Status.CERTIFIED:
-            known = f"; OPT in [{self.lower:.6f}, {self.upper:.6f}], gap {self.gap:.6f}"
+            of = "with these exceptions " if self.request.beta else ""
+            of = "with the price of those outside " if self.request.max_influence else of
+            known = f"; OPT {of}in [{self.lower:.6f}, {self.upper:.6f}], gap {self.gap:.6f}"
         elif not np.isnan(self.gap):
             known = f"; gap {self.gap:.4f}"
         return (

@@ -54,6 +54,7 @@ def number_below(name: str, value: Any, bound: float) -> float:
     Traceback (most recent call last):
     averagefair.errors.InputError: `beta` must lie in [0, 1); got 1.0.
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= value < bound:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if number and 0 <= value < bound:
         return float(value)
     raise InputError(f"`{name}` must lie in [0, {bound:g}); got {value!r}.")

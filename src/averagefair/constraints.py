@@ -48,11 +48,17 @@ class Constraints:
 
     def expand(self, common_rates: FloatArray) -> FloatArray:
         """Return each constraint's common rate, shape (N,)."""
-        return common_rates[self.rate_of]
+        return np.asarray(common_rates[self.rate_of], dtype=np.float64)
 
     def add_up(self, values: FloatArray) -> FloatArray:
         """Return the sum over the constraints of each rate, shape (rates,)."""
-        return np.bincount(self.rate_of, weights=values, minlength=self.rate_count)
+        total = np.bincount(self.rate_of, weights=values, minlength=self.rate_count)
+        return np.asarray(total, dtype=np.float64)
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Return the mean over the people of each rate, shape (rates,); 0 where there are none."""
+        people = self.add_up(self.multiplicities)
+        return self.add_up(self.multiplicities * values) / np.where(people > 0, people, 1.0)
 
     def best_common_rates(self, weights: FloatArray) -> FloatArray:
         """Return the Learner's gamma for these weights: 1 where they add up to more than 0."""

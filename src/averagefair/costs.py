@@ -9,8 +9,8 @@ and deciding 0 where y_ij = 1 costs
 
     false_negative_i = a_i / rho^err_i + positives * w_i / rho_i
 
-(Subroutines BEST and BEST_fp, written for any rate; several rates add up). Costs may be negative: then the mistake is
-wanted. Unobserved cells cost nothing.
+(Subroutines BEST and BEST_fp, written for any rate; several rates add up). Costs may be negative:
+then the mistake is wanted. Unobserved cells cost nothing.
 """
 
 from __future__ import annotations

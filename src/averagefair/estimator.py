@@ -159,9 +159,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.callback is not None and not callable(self.callback):
             raise InputError(f"`callback` must be callable; got {self.callback!r}.")
         problem = self._pose(X, y, sample_weight, task_weight)
-        solution = solver.solve(
-            problem.learner, request, callback=self.callback, rng=problem.rng
-        )
+        solution = solver.solve(problem.learner, request, callback=self.callback, rng=problem.rng)
         self._adopt(problem, problem.settle(solution), X, y)
         _warn_if_missed(self.certificate_)
         return self
@@ -303,10 +301,8 @@ def _warn_if_missed(certificate: Certificate) -> None:
         )
     if not certificate.met:
         warnings.warn(
-            f"asked for individual rates within {certificate.aim:g} of a common rate, a spread of "
-            f"{2 * certificate.aim:g}; reached a spread of {certificate.spread:.6f} "
-            f"({certificate.stop_reason.value}). Raise alpha, allow more rounds, or use "
-            "solver=ColumnGeneration(), which meets every alpha.",
+            f"{certificate.asked()}. Stopped: {certificate.stop_reason.value}. Raise alpha, allow "
+            "more rounds, or use solver=ColumnGeneration(), which meets every alpha.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -34,9 +34,12 @@ from averagefair.errors import SolverError
 from averagefair.learner import Learner, Play
 from averagefair.request import Request
 from averagefair.sample import FloatArray
+from averagefair.solvers.center import Center
+from averagefair.solvers.excuses import choose_excused
 from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, Trace, iterate
 from averagefair.solvers.master import Answer, Master
 from averagefair.solvers.pool import Pool
+from averagefair.solvers.pricing import Pricer, cost
 
 # The pool's first rows: always 0, always 1.
 _CONSTANTS = 2
@@ -48,11 +51,6 @@ _APPROACH_PATIENCE = 3
 _PATH_SHARE = 5
 # Where a share may stay outside, it is chosen anew every so many rounds.
 _EXCUSE_EVERY = 10
-# How strongly the misjudged are made heavier; 1 is AdaBoost's order of magnitude. After so many
-# re-weightings in a row that bring nothing, an answer stands.
-_BOOST, _BOOST_PATIENCE = 1.0, 3
-# The standard deviation of the logarithm of what shaking multiplies by.
-_SHAKE = 0.1
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class ColumnGeneration:
         this. With a heuristic one: stop once ``patience`` rounds have gained less than this.
     max_rounds : int, default 1000
     time_limit : float, optional
-        Stop after so many seconds.
+        Stop after so many seconds; on a path, all requests together.
     patience : int, default 25
         How many rounds a heuristic oracle gets to improve the answer by ``tol``.
     smoothing : float in [0, 1), default 0.85
@@ -152,8 +150,8 @@ class ColumnGeneration:
         requests : sequence of Request
             Differing in alpha alone.
         callback : callable, optional
-            Called with a Round after each round; returning True ends the round's request, and
-            leaves the ones after it with what is in the pool.
+            Called with a Round after each round; returning True ends the run. Requests not
+            reached yet are answered with what is in the pool.
         rng : numpy Generator, optional
             As for ``solve``.
         """
@@ -162,15 +160,22 @@ class ColumnGeneration:
         rng = np.random.default_rng(0) if rng is None else rng
         run = _Run(learner, replace(self, patience=each), requests[0], rng)
         order = sorted(range(len(requests)), key=lambda place: -requests[place].alpha)
-        found = {}
+        found: dict[int, _Point] = {}
+        cut: Trace | None = None
         for place in order:
             run.aim_at(requests[place])
-            trace = iterate(
-                run, max_rounds=self.max_rounds, time_limit=self.time_limit, callback=callback
+            trace = cut or iterate(
+                run,
+                max_rounds=self.max_rounds,
+                time_limit=run.seconds_left(),
+                callback=callback,
+                has_answer=bool(found),
             )
             found[place] = run.point(trace)
+            if trace.stop_reason.cut_short:
+                cut = trace._replace(history=trace.history[:0], seconds=0.0)
         if len(order) > 1:
-            # Smallest alpha first: what it excuses is a choice for the larger ones too.
+            # Smallest alpha first: whom it excuses is a choice for the larger ones too.
             excused = run.master.excused
             for place in reversed(order):
                 found[place] = run.solve_again(found[place], excused)
@@ -200,7 +205,8 @@ class _Run:
         request: Request,
         rng: np.random.Generator,
     ) -> None:
-        self.learner, self.rules, self.request, self.rng = learner, rules, request, rng
+        self.learner, self.rules, self.request = learner, rules, request
+        self.pricer = Pricer(learner, rules.reweightings, rules.shakes, rng)
         self.constraints = learner.constraints
         self.pool, self.seen = Pool(self.constraints), set[bytes]()
         for play in learner.constants():
@@ -210,32 +216,32 @@ class _Run:
             people = learner.sample.individual_weights.sum()
             self.prices = request.max_influence * self.constraints.multiplicities / people
         self.master = Master(self.pool, request.alpha, self.prices)
-        self.center = np.zeros(len(self.constraints))
-        # The center's Lagrangian without the price of the slack, so that it serves any alpha.
-        self.center_base = -np.inf
+        self.center = Center(self.constraints)
+        self.deadline = None if rules.time_limit is None else perf_counter() + rules.time_limit
         self.slack = 0.5
+        self.answer: Answer | None = None
         self.aim_at(request)
 
     def aim_at(self, request: Request) -> None:
         """Turn to a request, with all columns found so far."""
-        self.request = request
-        self.deadline = perf_counter() + (self.rules.time_limit or np.inf)
+        self.request, self.rounds = request, 0
         self.calls_before = self.learner.calls
-        self.rounds = 0
-        self._turn_to(max(request.alpha, self.slack) if self._approaches() else request.alpha)
-
-    def _approaches(self) -> bool:
-        """Whether to come down to alpha by and by; where there is a proof to find, directly."""
-        return not self.learner.exact and self.rules.approach > 0
+        # Where there is a proof to find, directly; else by and by.
+        by_and_by = not self.learner.exact and self.rules.approach > 0
+        self._turn_to(max(request.alpha, self.slack) if by_and_by else request.alpha)
 
     def _turn_to(self, slack: float) -> None:
-        self.slack, self.answer = slack, None
+        self.slack, self.stale, self.dry = slack, True, 0
+        self.values: list[float] = []
         self.master.set_slack(slack)
-        self.dry, self.values = 0, []
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the time limit, if there is one."""
+        return None if self.deadline is None else max(0.0, self.deadline - perf_counter())
 
     def step(self) -> Round:
         """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
-        if self.answer is None:
+        if self.stale:
             self._solve()
         before = self._answer().value
         if self._take_in_best(self._ask(self._next_point())):
@@ -284,8 +290,7 @@ class _Run:
         return self.answer
 
     def _gap(self) -> float:
-        lower = self.center_base - self.slack * float(np.abs(self.center).sum())
-        return max(0.0, self._answer().value - lower)
+        return max(0.0, self._answer().value - self.center.value(self.slack))
 
     def _stations(self) -> int:
         """Return how many points lie between the center and the master's duals."""
@@ -293,73 +298,24 @@ class _Run:
 
     def _next_point(self) -> FloatArray:
         """Return where to ask: between the center and the master's duals."""
-        if self.center_base == -np.inf:
-            return self.center
+        if not self.center.confirmed:
+            return self.center.weights
         stay = max(0.0, 1.0 - (self.dry % self._stations() + 1) * (1.0 - self.rules.smoothing))
-        return stay * self.center + (1.0 - stay) * self._answer().weights
+        return stay * self.center.weights + (1.0 - stay) * self._answer().weights
 
     def _ask(self, point: FloatArray) -> list[Play]:
         """Return the Learner's answers around a point; it becomes the center if it is the best."""
-        plays = [self.learner.respond(point)]
-        if not self.learner.exact:
-            self._insist(plays, point)
-        least = min(_cost(play, point) for play in plays)
-        known = float((self.pool.errors + self.pool.rates @ point).min())
-        self._offer_center(point, min(least, known))
-        return plays
-
-    def _insist(self, plays: list[Play], point: FloatArray) -> None:
-        """Ask a heuristic oracle again and again for a cheaper play at a point's multipliers."""
-        best, least, vain = plays[0], _cost(plays[0], point), 0
-        for _ in range(self.rules.reweightings):
-            plays.append(self.learner.respond(self._boosted(plays[-1])))
-            cost, vain = _cost(plays[-1], point), vain + 1
-            if cost < least - _LEAST_GAIN:
-                best, least, vain = plays[-1], cost, 0
-            if vain == _BOOST_PATIENCE:
-                break
         # The longer nothing has been gained, the more and the wider.
-        persistence = 1 + self.dry
-        for _ in range(self.rules.shakes * persistence):
-            plays.append(self.learner.respond(self._shaken(best, _SHAKE * persistence)))
-            cost = _cost(plays[-1], point)
-            if cost < least:
-                best, least = plays[-1], cost
-
-    def _boosted(self, play: Play) -> FloatArray:
-        """Return the weights of a play with those it is wrong about made heavier.
-
-        What a mistake on a person costs, stake + w, is multiplied by exp(R_i - mean R) where it
-        costs, and divided by it where it pays.
-        """
-        constraints, stakes = self.constraints, self.learner.stakes
-        total = constraints.add_up(constraints.multiplicities)
-        mean = constraints.add_up(constraints.multiplicities * play.rates)
-        off = play.rates - constraints.expand(mean / np.where(total > 0, total, 1.0))
-        costs = stakes + play.weights
-        return np.asarray(costs * np.exp(_BOOST * np.sign(costs) * off) - stakes)
-
-    def _shaken(self, play: Play, strength: float) -> FloatArray:
-        """Return the weights of a play, what a mistake on each person costs changed at random."""
-        noise = strength * self.rng.standard_normal(len(play.weights))
-        stakes = self.learner.stakes
-        return np.asarray((stakes + play.weights) * np.exp(noise) - stakes)
-
-    def _offer_center(self, point: FloatArray, least: float) -> None:
-        """Make a point the center if its Lagrangian, at this least cost of a play, is higher."""
-        base, slack = least - self._paid(point), self.slack
-        standing = self.center_base - slack * np.abs(self.center).sum()
-        if base - slack * np.abs(point).sum() > standing:
-            self.center, self.center_base = point, base
-
-    def _paid(self, weights: FloatArray) -> float:
-        """Return sum of w gamma at the best gamma in [0, 1]."""
-        return float(np.maximum(0.0, self.constraints.add_up(weights)).sum())
+        plays = self.pricer.ask(point, persistence=1 + self.dry)
+        least = min(cost(play, point) for play in plays)
+        known = float((self.pool.errors + self.pool.rates @ point).min())
+        self.center.offer(point, min(least, known), self.slack)
+        return plays
 
     def _take_in_best(self, plays: list[Play]) -> int:
         """Take the plays that promise most into the pool; return how many."""
         answer = self._answer()
-        promise = [_cost(play, answer.weights) - answer.threshold for play in plays]
+        promise = [cost(play, answer.weights) - answer.threshold for play in plays]
         taken = 0
         for place in np.argsort(promise, kind="stable"):
             if promise[place] >= -_LEAST_REDUCED_COST or taken == self.rules.columns_per_round:
@@ -375,56 +331,65 @@ class _Run:
             return False
         self.seen.add(digest.digest())
         self.pool.add(play)
-        # What the center stands for is a minimum over all plays.
-        self.center_base = min(
-            self.center_base, _cost(play, self.center) - self._paid(self.center)
-        )
+        self.center.correct(play)
         return True
 
     def _solve(self) -> None:
-        self.answer = self.master.solve(self.deadline - perf_counter())
+        left = self.seconds_left()
+        self.answer = self.master.solve(np.inf if left is None else left)
+        self.stale = False
 
     def _excuse(self) -> bool:
-        """Choose anew who may stay outside; return whether that gained anything.
-
-        Whoever is outside stays so; what is left of the share goes to those who cost most.
-        """
-        answer, constraints = self._answer(), self.constraints
-        off = np.abs(answer.rates - constraints.expand(answer.common_rates))
-        outside = off > self.slack + _LEAST_GAIN
-        # First those outside, then by the price that one person of theirs pays.
-        price = np.abs(answer.weights) / constraints.multiplicities
-        order = np.lexsort((-price, ~outside))
-        order = order[(outside | (price > 0))[order]]
-        excused = np.zeros(len(constraints), dtype=bool)
-        present = constraints.add_up(constraints.multiplicities)
-        for rate in range(constraints.rate_count):
-            mine = order[constraints.rate_of[order] == rate]
-            used = np.cumsum(constraints.multiplicities[mine])
-            excused[mine[used <= self.request.beta * present[rate] + _LEAST_GAIN]] = True
+        """Choose anew who may stay outside; return whether that gained anything."""
+        before = self._answer()
+        excused = choose_excused(before, self.constraints, self.slack, self.request.beta)
         if (excused == self.master.excused).all():
             return False
         self.master.excuse(excused)
+        self.center.leave_alone(excused)
         self._solve()
-        # A bound for these exceptions needs weights that leave them alone.
-        self.center, self.center_base = np.where(excused, 0.0, self.center), -np.inf
-        return self._answer().value < answer.value - _LEAST_GAIN
+        return self._answer().value < before.value - _LEAST_GAIN
 
     def point(self, trace: Trace) -> _Point:
         """Say where the run stands with its request."""
-        if self.slack != self.request.alpha:
+        if self.stale or self.slack != self.request.alpha:
             # Ended on the way: there is an answer to the request all the same.
             self._turn_to(self.request.alpha)
-            self.deadline = np.inf
-            self._solve()
+            self.deadline = None
+            try:
+                self._solve()
+            except SolverError:
+                if self.answer is None:
+                    raise
+                self.answer = self._evened_out(self.answer)
         calls = self.learner.calls - self.calls_before
         return _Point(
-            self.request, self._answer(), self.master.excused, self.center, calls, trace
+            self.request, self._answer(), self.master.excused, self.center.weights, calls, trace
+        )
+
+    def _evened_out(self, answer: Answer) -> Answer:
+        """Mix coin flips into an answer until it keeps to the slack, without a linear program."""
+        spread = self.constraints.spread(answer.rates)
+        kept = min(1.0, 2.0 * self.slack / spread) if spread > 0 else 1.0
+        mixture = kept * answer.mixture
+        mixture[:_CONSTANTS] += 0.5 * (1.0 - kept)
+        rates = kept * answer.rates + 0.5 * (1.0 - kept)
+        middle = [
+            0.5 * (mine.min() + mine.max()) if mine.size else 0.5
+            for mine in (
+                rates[self.constraints.rate_of == rate]
+                for rate in range(self.constraints.rate_count)
+            )
+        ]
+        value = float(mixture @ self.pool.errors[: len(mixture)])
+        return replace(
+            answer, value=value, mixture=mixture, rates=rates, common_rates=np.array(middle)
         )
 
     def solve_again(self, point: _Point, excused: NDArray[np.bool_]) -> _Point:
         """Solve a request over the whole pool, with its own exceptions or these if better."""
         self._turn_to(point.request.alpha)
+        self.deadline = None
         choices = [point.excused]
         if (excused != point.excused).any():
             choices.append(excused)
@@ -469,8 +434,3 @@ class _Run:
             seconds=trace.seconds,
             trouble=trace.trouble,
         )
-
-
-def _cost(play: Play, weights: FloatArray) -> float:
-    """Return err + w . R."""
-    return play.error + float(weights @ play.rates)

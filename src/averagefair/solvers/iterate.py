@@ -47,6 +47,12 @@ Callback = Callable[[Round], object]
 class StopReason(Enum):
     """Why a run ended, in words that say what to do about it."""
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether the run was ended from outside, before it came to an end of its own."""
+        kinds = (StopReason.TIME, StopReason.INTERRUPTED, StopReason.CALLBACK, StopReason.FAILED)
+        return self in kinds
+
     TOLERANCE = "the gap fell below the tolerance"
     NO_BETTER = "no better answer known to this oracle"
     SLOW = "the last rounds improved the answer by less than the tolerance"
@@ -131,24 +137,29 @@ class Trace(NamedTuple):
 
 
 def iterate(
-    run: Run, *, max_rounds: int, time_limit: float | None, callback: Callback | None
+    run: Run,
+    *,
+    max_rounds: int,
+    time_limit: float | None,
+    callback: Callback | None,
+    has_answer: bool = False,
 ) -> Trace:
     """Play rounds until the run is finished or a budget is spent.
 
     Ctrl-C, and whatever the oracle or the linear program raises, end the run with the rounds
-    played so far; before the first round is over there is no answer to keep, and it passes
-    through.
+    played so far. Before the first round is over there is no answer to keep, and they pass
+    through, unless the run ``has_answer`` from before.
     """
     rounds: list[Round] = []
     start, trouble = perf_counter(), ""
     end = np.inf if time_limit is None else start + time_limit
     try:
-        stop_reason = _loop(run, rounds, max_rounds, end, callback)
+        stop_reason = _loop(run, rounds, max_rounds, end, callback, has_answer)
     except KeyboardInterrupt:
-        if not rounds:
+        if not (rounds or has_answer):
             raise
         stop_reason = StopReason.INTERRUPTED
-    except _RoundFailed as failure:
+    except _RoundError as failure:
         cause = failure.__cause__
         stop_reason, trouble = StopReason.FAILED, f"{type(cause).__name__}: {cause}"
     history = np.array(
@@ -157,22 +168,27 @@ def iterate(
     return Trace(history, stop_reason, perf_counter() - start, trouble)
 
 
-class _RoundFailed(Exception):
+class _RoundError(Exception):
     """A round after the first could not be played; the cause says why."""
 
 
 def _loop(
-    run: Run, rounds: list[Round], max_rounds: int, end: float, callback: Callback | None
+    run: Run,
+    rounds: list[Round],
+    max_rounds: int,
+    end: float,
+    callback: Callback | None,
+    has_answer: bool,
 ) -> StopReason:
     while len(rounds) < max_rounds:
         try:
             now = run.step()
         except Exception as error:
-            if not rounds:
+            if not (rounds or has_answer):
                 raise
             if perf_counter() >= end:
                 return StopReason.TIME
-            raise _RoundFailed from error
+            raise _RoundError from error
         rounds.append(now)
         if callback is not None and _is_true(callback(now)):
             return StopReason.CALLBACK

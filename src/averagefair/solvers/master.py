@@ -86,7 +86,7 @@ class Master:
         self._columns = np.zeros(0, dtype=np.int32)
         self._width = 0
         self._rows_are_new = False
-        self._highs = highspy.Highs()
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
             ("output_flag", False),
             ("threads", 1),
@@ -180,8 +180,8 @@ class Master:
         """Bring in these constraints."""
         rates, count = self.pool.rates[:, entering].T, len(entering)
         common = self.pool.constraints.rate_of[entering, None]
-        parts, places = [rates, np.full((count, 1), -1.0)], [np.tile(self._columns, (count, 1))]
-        places.append(common)
+        parts = [rates, np.full((count, 1), -1.0)]
+        places = [np.tile(self._columns, (count, 1)), common.astype(np.int32)]
         if self.prices is not None:
             prices = self.prices[entering]
             for sign in (-1.0, 1.0):
@@ -196,7 +196,7 @@ class Master:
             np.full(count, self.slack),
             cells.size,
             np.arange(0, cells.size, cells.shape[1], dtype=np.int32),
-            index.ravel().astype(np.int32),
+            index.ravel(),
             cells.ravel(),
         )
         self.rows = np.append(self.rows, entering)

@@ -1,0 +1,95 @@
+"""What the benchmarks share: the machine, the paper's data, clocks and tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from averagefair.datasets import (
+    Communities,
+    Split,
+    communities_split,
+    load_communities,
+    make_synthetic,
+)
+from averagefair.errors import DatasetError
+
+SHARED_FILE = Path(__file__).resolve().parents[2] / "shared" / "datasets" / "communities.csv"
+
+
+def resident(what: str) -> int:
+    """Return the resident memory of this process in bytes: VmRSS now, VmHWM at its peak."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        return 1024 * int(status.split(f"{what}:")[1].split()[0])
+    except (OSError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def machine() -> str:
+    """Return what this runs on, and how busy others have kept it."""
+    return (
+        f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, "
+        f"{platform.system()} {platform.machine()}\n"
+        f"Load of the last minute: {os.getloadavg()[0]:.1f}; on a busy machine times mislead."
+    )
+
+
+def paper_data() -> tuple[Split, str]:
+    """Return Communities and Crime where a file of it is at hand, else the synthetic population."""
+    table = communities()
+    if table is None:
+        return make_synthetic(n=200, m=50, d=20), "synthetic (no file of Communities)"
+    return communities_split(table), "Communities and Crime"
+
+
+def communities() -> Communities | None:
+    """Return the table of Communities and Crime where a file of it is at hand."""
+    for place in (os.environ.get("AVERAGEFAIR_DATA"), SHARED_FILE):
+        if place:
+            try:
+                return load_communities(place)
+            except DatasetError:
+                continue
+    return None
+
+
+def take_turns(functions: Iterable[Callable[[], object]], repeats: int) -> list[list[float]]:
+    """Return the seconds of each function's calls, made in turns.
+
+    Each clocked call follows an unclocked one, so that caches and the allocator are as they are
+    in a run of many like rounds.
+    """
+    functions = list(functions)
+    seconds: list[list[float]] = [[] for _ in functions]
+    for _ in range(repeats):
+        for function, own in zip(functions, seconds, strict=True):
+            function()
+            start = perf_counter()
+            function()
+            own.append(perf_counter() - start)
+    return seconds
+
+
+def heading(title: str, detail: str) -> None:
+    print(f"\n{title}\n({detail})\n")
+
+
+def verdict(target: str, met: bool, note: str = "") -> None:
+    print(f"Target: {target}. {'PASS' if met else 'MISSED'}{f': {note}' if note else ''}.")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, *rows):
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join([row[0].ljust(widths[0]), *cells[1:]]))

@@ -1,0 +1,91 @@
+"""Pricing: asking the Learner for plays that are cheap at given multipliers.
+
+An exact oracle's answer is the cheapest there is. A heuristic oracle's often is not, so it is asked
+again. What it is asked for decides only what it tries; every answer is judged by its true cost at
+the multipliers, err + w . R, and stands for itself, whatever it was asked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from averagefair.learner import Learner, Play
+from averagefair.sample import FloatArray
+
+# How strongly the misjudged are made heavier: by a factor e for one who is always misjudged, in
+# comparison to one who never is. After so many re-weightings in a row that bring nothing, enough.
+_BOOST, _BOOST_PATIENCE = 1.0, 3
+# The standard deviation of the logarithm of what shaking multiplies by.
+_SHAKE = 0.1
+# A gain smaller than this is rounding.
+_LEAST_GAIN = 1e-7
+
+
+def cost(play: Play, weights: FloatArray) -> float:
+    """Return err + w . R, a play's Lagrangian but for what depends on the weights alone."""
+    return play.error + float(weights @ play.rates)
+
+
+class Pricer:
+    """Asks a Learner once, or a heuristic one again and again.
+
+    Parameters
+    ----------
+    learner : Learner
+    reweightings, shakes : int
+        How often at most a heuristic oracle is asked again in either way.
+    rng : numpy Generator
+        Where shakes are drawn from.
+    """
+
+    def __init__(
+        self, learner: Learner, reweightings: int, shakes: int, rng: np.random.Generator
+    ) -> None:
+        self.learner, self.rng = learner, rng
+        self.reweightings, self.shakes = reweightings, shakes
+
+    def ask(self, weights: FloatArray, persistence: int) -> list[Play]:
+        """Return the Learner's answers around these weights.
+
+        Parameters
+        ----------
+        weights : array, shape (N,)
+        persistence : int
+            1 or more: shake so many times as often, and as widely.
+        """
+        plays = [self.learner.respond(weights)]
+        if not self.learner.exact:
+            best = self._reweight(plays, weights)
+            for _ in range(self.shakes * persistence):
+                plays.append(self.learner.respond(self._shaken(best, _SHAKE * persistence)))
+                best = min(best, plays[-1], key=lambda play: cost(play, weights))
+        return plays
+
+    def _reweight(self, plays: list[Play], weights: FloatArray) -> Play:
+        """Ask again with the misjudged made heavier while that helps; return the best play."""
+        best, least, vain = plays[0], cost(plays[0], weights), 0
+        for _ in range(self.reweightings):
+            plays.append(self.learner.respond(self._boosted(plays[-1])))
+            now, vain = cost(plays[-1], weights), vain + 1
+            if now < least - _LEAST_GAIN:
+                best, least, vain = plays[-1], now, 0
+            if vain == _BOOST_PATIENCE:
+                break
+        return best
+
+    def _boosted(self, play: Play) -> FloatArray:
+        """Return the weights of a play with those it is wrong about made heavier.
+
+        What a mistake on a person costs, stake + w, is multiplied by exp(R_i - mean R) where it
+        costs, and divided by it where it pays.
+        """
+        constraints, stakes = self.learner.constraints, self.learner.stakes
+        off = play.rates - constraints.expand(constraints.mean(play.rates))
+        costs = stakes + play.weights
+        return np.asarray(costs * np.exp(_BOOST * np.sign(costs) * off) - stakes)
+
+    def _shaken(self, play: Play, strength: float) -> FloatArray:
+        """Return the weights of a play, what a mistake on each person costs changed at random."""
+        noise = strength * self.rng.standard_normal(len(play.weights))
+        stakes = self.learner.stakes
+        return np.asarray((stakes + play.weights) * np.exp(noise) - stakes)
