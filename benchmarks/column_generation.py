@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 from common import communities, heading, machine, paper_data, resident, table, verdict
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from averagefair import (
     AverageFairClassifier,
@@ -67,7 +69,10 @@ def clocked(function: Callable[[], Any]) -> tuple[Any, float]:
 
 def fit(data: Split, alpha: float, solver: Any = None, **params: Any) -> AverageFairClassifier:
     model = AverageFairClassifier(alpha=alpha, solver=solver, random_state=0, **params)
-    return model.fit(data.X, data.Y)
+    with warnings.catch_warnings():
+        # The averages do not always reach alpha; the tables show what they reach.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(data.X, data.Y)
 
 
 # 1. The paper's setting
@@ -194,15 +199,21 @@ def report_out_of_sample() -> None:
         print("\nOut of sample: left out, no file of Communities and Crime is at hand.")
         return
     rows = np.random.default_rng(0).permutation(len(whole.values))
-    data = communities_split(whole, train_rows=rows[:1595], holdout_rows=rows[1595:])
-    for name, split in (("the paper's", data), ("drawn at random", shuffled_tasks(data))):
+    most = communities_split(whole, train_rows=rows[:1595], holdout_rows=rows[1595:])
+    for name, split in (
+        ("the paper's people and tasks", communities_split(whole)),
+        ("most people, the paper's tasks", most),
+        ("most people, tasks drawn at random", shuffled_tasks(most)),
+    ):
         heading(
-            f"Out of sample, tasks held out: {name}",
-            "1,595 people to train, 399 new; 50 tasks, 25 new; error / standard deviation of the "
-            "individual error rates, noise of few tasks taken off",
+            f"Out of sample: {name}",
+            f"{len(split.X)} people to train, {len(split.X_new)} new; {split.Y.shape[1]} tasks, "
+            f"{split.Y_new_tasks.shape[1]} new; error / standard deviation of the individual "
+            "error rates, noise of few tasks taken off",
         )
+        alike = agreement(split)
         print(
-            f"difficulty of old and of new tasks, correlation over people: {agreement(split):.2f}"
+            f"correlation of people's error rates on old and new tasks, unconstrained: {alike:.2f}"
         )
         table(
             ["", "alpha", "training", "new people", "new tasks", "both new", "seconds"],

@@ -370,7 +370,7 @@ def test_where_warnings_are_errors_the_answer_is_kept():
     fitted = model(alpha=0.001, solver=rounds(3))
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        with pytest.raises(ConvergenceWarning, match=r"within 0\.001"):
+        with pytest.raises(ConvergenceWarning, match=r"alpha 0\.001: NOT met"):
             fitted.fit(X, Y)
     assert vars(fitted).keys() == vars(wanted).keys()
     assert_same_answer(fitted, wanted)

@@ -294,7 +294,7 @@ def resolve_solver(solver: Any) -> Any:
 def _warn_if_missed(certificate: Certificate) -> None:
     if certificate.trouble:
         warnings.warn(
-            f"the fit ended early: {certificate.trouble}. The model is the best answer from before "
+            f"the fit ended early ({certificate.trouble}); the model is the best answer so far "
             f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
             ConvergenceWarning,
             stacklevel=3,

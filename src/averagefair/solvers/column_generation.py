@@ -37,12 +37,10 @@ from averagefair.sample import FloatArray
 from averagefair.solvers.center import Center
 from averagefair.solvers.excuses import choose_excused
 from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, Trace, iterate
-from averagefair.solvers.master import Answer, Master
+from averagefair.solvers.master import CONSTANTS, Answer, Master
 from averagefair.solvers.pool import Pool
 from averagefair.solvers.pricing import Pricer, cost
 
-# The pool's first rows: always 0, always 1.
-_CONSTANTS = 2
 # Gains and reduced costs smaller than these are rounding.
 _LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
 # So many rounds without a gain of tol, and a slack on the way has served.
@@ -372,7 +370,7 @@ class _Run:
         spread = self.constraints.spread(answer.rates)
         kept = min(1.0, 2.0 * self.slack / spread) if spread > 0 else 1.0
         mixture = kept * answer.mixture
-        mixture[:_CONSTANTS] += 0.5 * (1.0 - kept)
+        mixture[:CONSTANTS] += 0.5 * (1.0 - kept)
         rates = kept * answer.rates + 0.5 * (1.0 - kept)
         middle = [
             0.5 * (mine.min() + mine.max()) if mine.size else 0.5
@@ -408,7 +406,7 @@ class _Run:
         """Hand on a point: only columns with a chance survive."""
         answer, request, trace = point.answer, point.request, point.trace
         used = np.flatnonzero(answer.mixture)
-        used = used[used >= _CONSTANTS]
+        used = used[used >= CONSTANTS]
         weights = [np.where(point.excused, 0.0, w) for w in (point.center, answer.weights)]
         prices: FloatArray | float = 1.0 / request.alpha
         if self.prices is not None:
@@ -416,7 +414,7 @@ class _Run:
             weights = [np.clip(w, -self.prices, self.prices) for w in weights]
         elif point.excused.any():
             prices = np.where(point.excused, 0.0, prices)
-        zero, one = answer.mixture[:_CONSTANTS]
+        zero, one = answer.mixture[:CONSTANTS]
         return Solution(
             request=request,
             weights=np.array([self.pool.weights[k] for k in used]).reshape(len(used), -1),

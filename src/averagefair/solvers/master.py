@@ -11,7 +11,9 @@ are fair with the whole slack to spare and err on at most everybody, so the mult
 up to more than 1 / slack.)
 
 One live HiGHS model: plays are added as columns, constraints as rows once they are violated (of
-many people only few bind), and every solve starts from the last basis.
+many people only few bind), and every solve starts from the last basis. Columns and rows that have
+served are put to sleep from time to time, and woken when they would matter, so that the program
+stays small and its answer is still optimal over the whole pool and everybody.
 """
 
 from __future__ import annotations
@@ -32,9 +34,18 @@ from averagefair.solvers.pool import Pool
 _TOLERANCE = 1e-9
 # Chances smaller than this are rounding.
 _LEAST_CHANCE = 1e-10
-# So many violated constraints enter at a time, the worst first.
-_ROWS_AT_A_TIME = 200
+# So many violated constraints, or sleeping columns, enter at a time, the worst first.
+_ROWS_AT_A_TIME, _COLUMNS_AT_A_TIME = 200, 50
+# Tidy up once the program has this many times the rows or columns it needs, and some more.
+_CROWDED, _SOME_MORE = 2, 100
+# Constraints this near to binding stay awake.
+_NEARLY = 0.9
 _PRIMAL, _DUAL = 4, 1
+_BASIC = highspy.HighsBasisStatus.kBasic
+CONSTANTS = 2
+"""The pool's first plays: always 0, always 1."""
+# A column that is no play: a common rate, or a way out of a row.
+_NO_PLAY = -1
 # To start over would not help.
 _SETTLED = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
 
@@ -71,7 +82,7 @@ class Master:
     Parameters
     ----------
     pool : Pool
-        Plays; with the two constants among them the program has a solution.
+        Plays. The first two are the constants: with them the program has a solution.
     slack : float
     prices : array, shape (N,), optional
         What it costs to leave each constraint by 1; default: nobody may.
@@ -81,10 +92,13 @@ class Master:
         self.pool, self.slack, self.prices = pool, slack, prices
         constraints = pool.constraints
         self.excused = np.zeros(len(constraints), dtype=bool)
+        # Which constraint each row is (after the first, the simplex), and which are awake.
         self.rows = np.zeros(0, dtype=np.intp)
-        self._in_use = np.zeros(len(constraints), dtype=bool)
-        self._columns = np.zeros(0, dtype=np.int32)
-        self._width = 0
+        self._awake = np.zeros(len(constraints), dtype=bool)
+        # Which play each column is, or one of these; and the two columns that let a row be left.
+        self._plays = np.zeros(0, dtype=np.intp)
+        self._exits = np.zeros((0, 0 if prices is None else 2), dtype=np.intp)
+        self._known_plays = 0
         self._rows_are_new = False
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
@@ -96,7 +110,8 @@ class Master:
             self._do(self._highs.setOptionValue, option, value)
         self._do(self._highs.addRow, 1.0, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
         common_rates = constraints.rate_count
-        self._add_columns(0.0, 1.0, np.zeros(common_rates), np.zeros((common_rates, 0)))
+        nothing = np.zeros((common_rates, 0))
+        self._add_columns(np.full(common_rates, _NO_PLAY), np.zeros(common_rates), nothing, 1.0)
 
     def set_slack(self, slack: float) -> None:
         """Ask for another slack; the columns and the basis stay."""
@@ -117,19 +132,43 @@ class Master:
         seconds : float
             Give up after so long, with a SolverError.
         """
-        self._add_plays()
+        new = np.arange(self._known_plays, len(self.pool))
+        self._known_plays = len(self.pool)
+        self._wake_plays(new)
         limit = min(1e30, self._highs.getRunTime() + seconds)
         self._do(self._highs.setOptionValue, "time_limit", limit)
-        while True:
+        answer = self._run()
+        while self._wake_rows(answer) or self._wake_cheap_plays(answer):
             answer = self._run()
-            common = self.pool.constraints.expand(answer.common_rates)
-            off = np.abs(answer.rates - common)
-            off[self._in_use | self.excused] = 0.0
-            violated = np.flatnonzero(off > self.slack + _TOLERANCE)
-            if not violated.size:
-                return answer
+        self._tidy(answer)
+        return answer
+
+    def _wake_rows(self, answer: Answer) -> bool:
+        """Bring in the constraints that are violated most; return whether there are any."""
+        off = self._off(answer)
+        off[self._awake | self.excused] = 0.0
+        violated = np.flatnonzero(off > self.slack + _TOLERANCE)
+        if violated.size:
             worst = np.argsort(-off[violated], kind="stable")[:_ROWS_AT_A_TIME]
             self._add_rows(violated[worst])
+        return violated.size > 0
+
+    def _wake_cheap_plays(self, answer: Answer) -> bool:
+        """Bring in the sleeping plays that would improve the answer; return whether there are any.
+
+        Constraints that sleep have no weight, so only the others count.
+        """
+        asleep = np.setdiff1d(np.arange(self._known_plays), self._plays, assume_unique=True)
+        costs = self.pool.errors[asleep] - answer.threshold
+        costs += self.pool.rates[np.ix_(asleep, self.rows)] @ answer.weights[self.rows]
+        cheap = np.flatnonzero(costs < -_TOLERANCE)
+        if cheap.size:
+            best = np.argsort(costs[cheap], kind="stable")[:_COLUMNS_AT_A_TIME]
+            self._wake_plays(asleep[cheap[best]])
+        return cheap.size > 0
+
+    def _off(self, answer: Answer) -> FloatArray:
+        return np.abs(answer.rates - self.pool.constraints.expand(answer.common_rates))
 
     def _run(self) -> Answer:
         """Solve over the rows in use, from the last basis; from scratch if that fails."""
@@ -153,7 +192,8 @@ class Master:
     def _read(self) -> Answer:
         solution, rate_count = self._highs.getSolution(), self.pool.constraints.rate_count
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
-        mixture = values[self._columns]
+        mixture = np.zeros(self._known_plays)
+        mixture[self._plays[self._plays >= 0]] = values[self._plays >= 0]
         mixture[mixture < _LEAST_CHANCE] = 0.0
         mixture /= mixture.sum()
         used = np.flatnonzero(mixture)
@@ -168,59 +208,94 @@ class Master:
             threshold=float(duals[0]),
         )
 
-    def _add_plays(self) -> None:
-        """Bring in the plays that have come into the pool since."""
-        known, pool = len(self._columns), self.pool
-        rates = pool.rates[known:, self.rows]
-        ones = np.ones((len(rates), 1))
-        added = self._add_columns(0.0, np.inf, pool.errors[known:], np.hstack([ones, rates]))
-        self._columns = np.append(self._columns, added)
+    def _tidy(self, answer: Answer) -> None:
+        """Put to sleep what has served, once there is much of it. The basis stays."""
+        used = int(np.count_nonzero(answer.mixture))
+        plays, rows = np.count_nonzero(self._plays >= 0), len(self.rows)
+        binding = np.count_nonzero(answer.weights)
+        if plays <= 2 * _CROWDED * used + _SOME_MORE and rows <= _CROWDED * binding + _SOME_MORE:
+            return
+        basis = self._highs.getBasis()
+        column_state, row_state = np.array(basis.col_status), np.array(basis.row_status)
+        basic_column, basic_row = column_state == _BASIC, row_state == _BASIC
+        # A row can go where its slack is basic and nobody is leaving it; columns, where not basic.
+        idle = basic_row[1:] & ~basic_column[self._exits].any(axis=1)
+        idle &= self._off(answer)[self.rows] < _NEARLY * self.slack
+        keep_row = np.append(True, ~idle)
+        reduced_cost = np.array(self._highs.getSolution().col_dual)
+        # The constants stay: without them another slack might have no solution.
+        reduced_cost[basic_column | (self._plays < CONSTANTS)] = -np.inf
+        keep_column = np.zeros(len(self._plays), dtype=bool)
+        keep_column[np.argsort(reduced_cost, kind="stable")[: _keep(reduced_cost, used)]] = True
+        keep_column[self._exits[idle].ravel()] = False
+        self._delete(self._highs.deleteRows, keep_row)
+        self._delete(self._highs.deleteCols, keep_column)
+        self._awake[self.rows[idle]] = False
+        self.rows = self.rows[~idle]
+        self._plays = self._plays[keep_column]
+        self._exits = (np.cumsum(keep_column) - 1)[self._exits[~idle]]
+        basis.col_status, basis.row_status = [*column_state[keep_column]], [*row_state[keep_row]]
+        self._do(self._highs.setBasis, basis)
+
+    def _delete(self, call: Callable[..., Any], keep: NDArray[np.bool_]) -> None:
+        gone = np.flatnonzero(~keep).astype(np.int32)
+        if gone.size:
+            self._do(call, len(gone), gone)
+
+    def _wake_plays(self, plays: NDArray[np.intp]) -> None:
+        """Bring in these plays."""
+        rates = self.pool.rates[np.ix_(plays, self.rows)]
+        cells = np.hstack([np.ones((len(plays), 1)), rates])
+        self._add_columns(plays, self.pool.errors[plays], cells, np.inf)
 
     def _add_rows(self, entering: NDArray[np.intp]) -> None:
         """Bring in these constraints."""
-        rates, count = self.pool.rates[:, entering].T, len(entering)
-        common = self.pool.constraints.rate_of[entering, None]
-        parts = [rates, np.full((count, 1), -1.0)]
-        places = [np.tile(self._columns, (count, 1)), common.astype(np.int32)]
+        count, places = len(entering), np.flatnonzero(self._plays >= 0)
+        cells = [self.pool.rates[np.ix_(self._plays[places], entering)].T]
+        index = [np.tile(places, (count, 1)), self.pool.constraints.rate_of[entering, None]]
+        cells.append(np.full((count, 1), -1.0))
+        exits = np.zeros((count, 0), dtype=np.intp)
         if self.prices is not None:
-            prices = self.prices[entering]
-            for sign in (-1.0, 1.0):
-                outside = self._add_columns(0.0, np.inf, prices, np.zeros((count, 0)))
-                parts.append(np.full((count, 1), sign))
-                places.append(outside[:, None])
-        cells, index = np.hstack(parts), np.hstack(places)
+            nothing = np.zeros((2 * count, 0))
+            costs = np.repeat(self.prices[entering], 2)
+            exits = self._add_columns(np.full(2 * count, _NO_PLAY), costs, nothing, np.inf)
+            exits = exits.reshape(count, 2)
+            cells.append(np.tile([-1.0, 1.0], (count, 1)))
+            index.append(exits)
+        table = np.hstack(cells)
         self._do(
             self._highs.addRows,
             count,
             np.full(count, -self.slack),
             np.full(count, self.slack),
-            cells.size,
-            np.arange(0, cells.size, cells.shape[1], dtype=np.int32),
-            index.ravel(),
-            cells.ravel(),
+            table.size,
+            np.arange(0, table.size, table.shape[1], dtype=np.int32),
+            np.hstack(index).ravel().astype(np.int32),
+            table.ravel(),
         )
         self.rows = np.append(self.rows, entering)
-        self._in_use[entering] = True
+        self._exits = np.vstack([self._exits, exits])
+        self._awake[entering] = True
         self._rows_are_new = True
 
     def _add_columns(
-        self, low: float, high: float, costs: FloatArray, cells: FloatArray
-    ) -> NDArray[np.int32]:
+        self, plays: NDArray[np.intp], costs: FloatArray, cells: FloatArray, high: float
+    ) -> NDArray[np.intp]:
         """Add columns with these costs and these cells in the first rows; return their places."""
         count, depth = cells.shape
-        places = np.arange(self._width, self._width + count, dtype=np.int32)
+        places = np.arange(len(self._plays), len(self._plays) + count)
         self._do(
             self._highs.addCols,
             count,
             costs,
-            np.full(count, low),
+            np.zeros(count),
             np.full(count, high),
             cells.size,
             np.arange(count, dtype=np.int32) * depth,
             np.tile(np.arange(depth, dtype=np.int32), count),
             cells.ravel(),
         )
-        self._width += count
+        self._plays = np.append(self._plays, plays)
         return places
 
     def _bound(self, places: NDArray[np.intp]) -> None:
@@ -232,3 +307,9 @@ class Master:
     def _do(self, call: Callable[..., Any], *arguments: Any) -> None:
         if call(*arguments) == highspy.HighsStatus.kError:
             raise SolverError(f"HiGHS failed in {call.__name__}.")
+
+
+def _keep(reduced_cost: FloatArray, used: int) -> int:
+    """Return how many columns to keep: all that are needed, and as many plays as are in use."""
+    needed = int(np.count_nonzero(np.isneginf(reduced_cost)))
+    return min(len(reduced_cost), needed + used + _SOME_MORE // 2)
