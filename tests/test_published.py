@@ -55,7 +55,6 @@ def test_published_generalisation_is_reproduced(split):
     model = AverageFairClassifier(alpha=0.10, solver=solver, random_state=0).fit(split.X, split.Y)
     test = held_out(
         model,
-        X=split.X,
         X_new=split.X_new,
         Y_new_people=split.Y_new_people,
         Y_new_tasks=split.Y_new_tasks,

@@ -29,6 +29,10 @@ class Status(Enum):
         "heuristic: the fairness and error reached are measured, but the oracle is not exact, so "
         "nothing is proved about how much better one could do"
     )
+    UNPROVED = (
+        "unproved: the fairness and error reached are measured, but the oracle failed before it "
+        "could prove a bound"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,14 +55,15 @@ class Certificate:
         rates, the largest.
     error : float
         Overall error on the training sample.
-    common_rate : float, or tuple of float where several rates were asked for
+    common_rate : float, or tuple of float where a list of rates was asked for
         gamma.
     lower, upper : float
-        Bounds on OPT, the least error of any mixture over the class that keeps to the request
-        (column generation: the class with the two constants). ``upper`` is the error plus the
-        price of what violations are left. ``lower`` is NaN with a heuristic oracle, which proves
-        no such bound. With ``beta``, OPT is for the people excepted here; with ``max_influence``
-        it is the least error plus price of violations.
+        Bounds on OPT, the least error that keeps to the request, of any mixture of the class's
+        classifiers (column generation: and of "always 0" and "always 1" in all tasks at once).
+        ``upper`` is the error plus the price of what violations are left; it is a bound where that
+        class has the constants. ``lower`` is NaN with a heuristic oracle, which proves no such
+        bound. With ``beta``, OPT is for the people excepted here; with ``max_influence`` it is the
+        least error plus price of violations.
     gap : float
         upper - lower where that is known (then error <= OPT + gap). With a heuristic oracle and
         exponentiated gradient, only what the Auditor could still gain against the average play;
@@ -117,6 +122,8 @@ class Certificate:
     def asked(self) -> str:
         """Say in one line what was asked and whether it was met."""
         request, outside = self.request, f"{self.outside:.1%} of the people are outside"
+        if isinstance(self.common_rate, tuple):
+            outside += " (of the rate where most are)"
         aimed = "" if self.aim == self.alpha else f" (aim {self.aim:g}, the theory's promise)"
         verdict = "met" if self.met else "NOT met"
         if request.max_influence is not None:
@@ -125,8 +132,9 @@ class Certificate:
                 f"{request.max_influence:g}/n: {outside}; spread {self.spread:.6f}"
             )
         if request.beta:
+            each = " (of each rate)" if isinstance(self.common_rate, tuple) else ""
             return (
-                f"requested alpha {self.alpha:g} for all but {request.beta:.1%}: {verdict}; "
+                f"requested alpha {self.alpha:g} for all but {request.beta:.1%}{each}: {verdict}; "
                 f"{outside}; spread {self.spread:.6f}"
             )
         return (
@@ -176,14 +184,20 @@ def certify(
     common = constraints.expand(solution.common_rates)
     upper = _upper(reached.error, np.abs(rates - common), solution)
     lower = gap = float("nan")
+    status = Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC
     if learner.oracle.exact:
-        lower = max(_lower(learner, solution, point) for point in solution.dual_points)
+        try:
+            lower = max(_lower(learner, solution, point) for point in solution.dual_points)
+        except Exception:
+            # The oracle has failed before: whatever it raises now is no news.
+            if not solution.trouble:
+                raise
+            status = Status.UNPROVED
         gap = upper - lower
     elif solution.multipliers is not None:
         weights = solution.multipliers[0] - solution.multipliers[1]
         price = request.alpha * float(solution.multipliers.sum())
         gap = upper - lagrangian(reached.error, rates, common, weights, price)
-    one = constraints.rate_count == 1
     certificate = Certificate(
         request=request,
         aim=solution.aim,
@@ -191,11 +205,13 @@ def certify(
         spread=constraints.spread(rates),
         outside=constraints.share_outside(rates, solution.aim + ROUNDING / 2),
         error=reached.error,
-        common_rate=float(solution.common_rates[0]) if one else tuple(solution.common_rates),
+        common_rate=tuple(solution.common_rates.tolist())
+        if learner.several
+        else float(solution.common_rates[0]),
         lower=lower,
         upper=upper,
         gap=gap if np.isnan(gap) else max(0.0, gap),
-        status=Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC,
+        status=status,
         stop_reason=solution.stop_reason,
         rounds=len(solution.history),
         oracle_calls=solution.oracle_calls,
@@ -207,12 +223,16 @@ def certify(
 
 
 def _upper(error: float, off: FloatArray, solution: Solution) -> float:
-    """Return the error plus the price of the violations."""
+    """Return the error plus the price of the violations.
+
+    The multipliers of an optimum add up to 1/2 alpha at most, since coin flips are fair with all of
+    alpha to spare: a lower price of the worst violation would be no bound.
+    """
+    alpha = solution.request.alpha
     if isinstance(solution.prices, float):
-        return worst_case(
-            error, float(off.max(initial=0.0)), solution.request.alpha, solution.prices
-        )
-    return error + float(solution.prices @ np.maximum(0.0, off - solution.request.alpha))
+        worst, price = float(off.max(initial=0.0)), max(solution.prices, 0.5 / alpha)
+        return worst_case(error, worst, alpha, price)
+    return error + float(solution.prices @ np.maximum(0.0, off - alpha))
 
 
 def _lower(learner: Learner, solution: Solution, weights: FloatArray) -> float:

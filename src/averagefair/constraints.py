@@ -70,10 +70,21 @@ class Constraints:
 
     def spread(self, rates: FloatArray) -> float:
         """Return the largest less the smallest rate, of whichever rate is spread out most."""
-        high, low = np.full(self.rate_count, -np.inf), np.full(self.rate_count, np.inf)
-        np.maximum.at(high, self.rate_of, rates)
-        np.minimum.at(low, self.rate_of, rates)
+        low, high = self._ends(rates)
         return float((high - low).max(initial=0.0, where=high >= low))
+
+    def middle(self, rates: FloatArray) -> FloatArray:
+        """Return the common rates that are nearest to everybody, shape (rates,)."""
+        low, high = self._ends(rates)
+        some = high >= low
+        return 0.5 * (np.where(some, low, 0.5) + np.where(some, high, 0.5))
+
+    def _ends(self, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and the largest of each rate; inf and -inf where there are none."""
+        low, high = np.full(self.rate_count, np.inf), np.full(self.rate_count, -np.inf)
+        np.minimum.at(low, self.rate_of, rates)
+        np.maximum.at(high, self.rate_of, rates)
+        return low, high
 
     def share_outside(self, rates: FloatArray, slack: float) -> float:
         """Return the beta reached: the least share of people outside a window of 2 slack.

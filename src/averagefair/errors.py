@@ -25,6 +25,10 @@ class SolverError(RuntimeError):
     """A solver could not go on: the linear program under it was not solved."""
 
 
+class SolverTimeoutError(SolverError):
+    """A solver's time ran out within a step."""
+
+
 class DegenerateTaskWarning(UserWarning):
     """Some tasks show a single label, so there is nothing in them to learn."""
 

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from averagefair.certificate import Certificate
-from averagefair.errors import InputError, some_of
+from averagefair.errors import InputError
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
 from averagefair.problem import Problem, Settled
@@ -156,12 +156,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
         solver = resolve_solver(self.solver)
         request = self._request(solver)
-        if self.callback is not None and not callable(self.callback):
-            raise InputError(f"`callback` must be callable; got {self.callback!r}.")
         problem = self._pose(X, y, sample_weight, task_weight)
         solution = solver.solve(problem.learner, request, callback=self.callback, rng=problem.rng)
         self._adopt(problem, problem.settle(solution), X, y)
-        _warn_if_missed(self.certificate_)
+        warn_if_missed(self.certificate_)
         return self
 
     def _request(self, solver: Any) -> Request:
@@ -174,6 +172,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self, X: Any, y: Any, sample_weight: ArrayLike | None, task_weight: ArrayLike | None
     ) -> Problem:
         """Read and check everything; nothing is solved or kept yet."""
+        if self.callback is not None and not callable(self.callback):
+            raise InputError(f"`callback` must be callable; got {self.callback!r}.")
         # A dry run, so that names scikit-learn refuses are refused before anything is solved.
         read_table(X, "X")
         validate_data(BaseEstimator(), X, reset=True, skip_check_array=True)
@@ -188,7 +188,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         )
 
     def _adopt(self, problem: Problem, settled: Settled, X: Any, y: Any) -> None:
-        """Become the model of an settled. A fit that fails before leaves the model as it was."""
+        """Become the model of a settled. A fit that fails before leaves the model as it was."""
         sample, learner = problem.sample, problem.learner
         validate_data(self, X, reset=True, skip_check_array=True)
         self.mapping_, self.classifiers_ = settled.mapping, settled.classifiers
@@ -250,12 +250,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         classifiers = self._classifiers(X)
         sample = Sample(X, y, individual_weights=sample_weight)
-        named = self._named_tasks and sample.named_tasks
-        if sample.m != len(self.task_names_) or (named and sample.task_names != self.task_names_):
-            raise InputError(
-                f"y must have the {len(self.task_names_)} tasks that were learned, in their order; "
-                f"got {sample.m}: {some_of(sample.task_names)}."
-            )
+        sample.check_tasks(self.task_names_, self._named_tasks, "y")
         sample = sample.with_task_weights(self.task_weights_)
         error = Meter(sample, ErrorRate())(classifiers.decision_probability).error
         if np.isnan(error):
@@ -291,7 +286,8 @@ def resolve_solver(solver: Any) -> Any:
     return solver
 
 
-def _warn_if_missed(certificate: Certificate) -> None:
+def warn_if_missed(certificate: Certificate) -> None:
+    """Warn of a fit that ended early, or with less than was asked for."""
     if certificate.trouble:
         warnings.warn(
             f"the fit ended early ({certificate.trouble}); the model is the best answer so far "
@@ -302,7 +298,7 @@ def _warn_if_missed(certificate: Certificate) -> None:
     if not certificate.met:
         warnings.warn(
             f"{certificate.asked()}. Stopped: {certificate.stop_reason.value}. Raise alpha, allow "
-            "more rounds, or use solver=ColumnGeneration(), which meets every alpha.",
+            "more rounds, or use the default solver, which meets every alpha.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from averagefair.certificate import Certificate
 from averagefair.checks import positive_number
 from averagefair.errors import InputError
-from averagefair.estimator import AverageFairClassifier, resolve_solver
+from averagefair.estimator import AverageFairClassifier, resolve_solver, warn_if_missed
 from averagefair.held_out import HeldOut, held_out
 from averagefair.measure import Measurement
 from averagefair.protocols import Rate
+from averagefair.rates import resolve_rates
 from averagefair.request import Request
 from averagefair.solvers.iterate import Callback
 from averagefair.text import table
@@ -86,26 +87,39 @@ class FrontierPoint:
     def statement(self) -> str:
         """Say in plain words what fairness costs here."""
         free, known = self.unconstrained, self.certificate
+        if np.isnan(free.spread):
+            return f"Nobody has {self._names()}: nothing is asked for, and nothing is paid."
         price = known.error - free.error
-        names = _names(self.model.rate)
-        if known.outside > 0:
-            who = f"All but {known.outside:.1%} of the people have {names} within {self.alpha:g}"
-        else:
-            who = f"Everybody's {names} lie within {self.alpha:g}"
-        cost = (
-            f"That costs {100 * price:.1f} more wrong decisions in a hundred"
-            if price > 0
-            else "That costs nothing"
-        )
-        proved = ""
-        if not np.isnan(known.lower):
-            least = max(0.0, known.lower - free.error)
-            proved = f" No mixture over this class could do it for less than {100 * least:.1f}."
+        cost = "That costs nothing"
+        if price > 0:
+            cost = f"That costs {100 * price:.1f} more wrong decisions in a hundred"
         return (
-            f"{who} of a common rate: the worst-off and the best-off are {known.spread:.3f} apart "
-            f"instead of {free.spread:.3f}. {cost}: {100 * known.error:.1f} instead of "
-            f"{100 * free.error:.1f}. Mixing in coin flips until people are as equal would make it "
-            f"{100 * self.coin_flips:.1f}.{proved}"
+            f"{self._who()} of a common rate: the worst-off and the best-off are "
+            f"{known.spread:.3f} apart instead of {free.spread:.3f}. {cost}: "
+            f"{100 * known.error:.1f} instead of {100 * free.error:.1f}. Mixing in coin flips "
+            f"until people are as equal would make it {100 * self.coin_flips:.1f}.{self._proof()}"
+        )
+
+    def _who(self) -> str:
+        known, names = self.certificate, self._names()
+        if not known.outside:
+            return f"Everybody's {names} lie within {self.alpha:g}"
+        each = " (for each rate)" if isinstance(self.model.rate, list | tuple) else ""
+        return f"All but {known.outside:.1%} of the people{each} have {names} within {self.alpha:g}"
+
+    def _names(self) -> str:
+        words = [rate.name.replace("_", "-") for rate in resolve_rates(self.model.rate)]
+        return f"{' and '.join(words)} rates"
+
+    def _proof(self) -> str:
+        known = self.certificate
+        # With bounded influence the bound is on the error plus a price, which is nobody's concern.
+        if np.isnan(known.lower) or known.request.max_influence is not None:
+            return ""
+        exceptions = " with these exceptions" if known.request.beta else ""
+        return (
+            f" No mixture of the class's classifiers{exceptions} could get below "
+            f"{100 * known.lower:.1f}."
         )
 
     def __repr__(self) -> str:
@@ -119,16 +133,14 @@ class Frontier:
     Attributes
     ----------
     points : tuple of FrontierPoint
-        By ascending alpha. A larger alpha never costs more.
+        By ascending alpha. A larger alpha never costs more (with ``max_influence``: the error plus
+        the price of those outside, ``certificate.upper``, never does).
     unconstrained : Measurement
         The other end: the classifiers that pay no heed to fairness.
-    X : array-like or DataFrame
-        The training people.
     """
 
     points: tuple[FrontierPoint, ...]
     unconstrained: Measurement
-    X: Any
 
     def __len__(self) -> int:
         return len(self.points)
@@ -187,30 +199,15 @@ class Frontier:
             )
         return min(within, key=lambda point: getattr(point, by))
 
-    def held_out(
-        self,
-        *,
-        X_new: Any = None,
-        Y_new_people: Any = None,
-        Y_new_tasks: Any = None,
-        Y_new_both: Any = None,
-    ) -> tuple[HeldOut, ...]:
+    def held_out(self, **new: Any) -> tuple[HeldOut, ...]:
         """Measure every point on people, tasks, or both, held out; in the order of the points.
 
         Parameters
         ----------
-        X_new, Y_new_people, Y_new_tasks, Y_new_both : array-like or DataFrame, optional
-            New people's features; their labels on the training tasks; the training people's
-            labels on new tasks; the new people's labels on these.
+        X_new, Y_new_people, Y_new_tasks, Y_new_both, sample_weight
+            As for :func:`averagefair.held_out`.
         """
-        labels = {
-            "Y_new_people": Y_new_people,
-            "Y_new_tasks": Y_new_tasks,
-            "Y_new_both": Y_new_both,
-        }
-        return tuple(
-            held_out(point.model, X=self.X, X_new=X_new, **labels) for point in self.points
-        )
+        return tuple(held_out(point.model, **new) for point in self.points)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the table, a list for each column."""
@@ -291,14 +288,16 @@ def frontier(
     problem = template._pose(X, Y, sample_weight, task_weight)
     learner = problem.learner
     free = learner.respond(np.zeros(len(learner.constraints)))
-    unconstrained = learner.meter(free.hypothesis.decide)
+    unconstrained = learner.measure_present(free.hypothesis.decide)
     solutions = solver.path(learner, requests, callback=callback, rng=problem.rng)
     points = []
     for alpha, solution in zip(grid, solutions, strict=True):
         model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
         model._adopt(problem, problem.settle(solution), X, Y)
         points.append(FrontierPoint(alpha, model, unconstrained))
-    return Frontier(tuple(points), unconstrained, X)
+    for trouble in {point.certificate.trouble: point.certificate for point in points}.values():
+        warn_if_missed(trouble)
+    return Frontier(tuple(points), unconstrained)
 
 
 def coin_flip_error(model: Measurement, spread: float) -> float:
@@ -317,19 +316,16 @@ def coin_flip_error(model: Measurement, spread: float) -> float:
 
 
 def _grid(alphas: ArrayLike) -> list[float]:
-    given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    try:
+        given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    except (TypeError, ValueError):
+        given = np.zeros((0, 0))
     if given.ndim != 1 or not given.size:
         raise InputError(f"`alphas` must be a list of numbers; got {alphas!r}.")
-    grid = np.unique(given)
+    grid, counts = np.unique(given, return_counts=True)
     if grid.size < given.size:
-        raise InputError(f"`alphas` must not repeat; got {given.size - grid.size} twice.")
+        raise InputError(f"`alphas` must not repeat; {grid[counts > 1][0]:g} does.")
     return [float(alpha) for alpha in grid]
-
-
-def _names(rate: Any) -> str:
-    names = rate if isinstance(rate, list | tuple) else [rate]
-    words = [str(getattr(name, "name", name)).replace("_", "-") for name in names]
-    return f"{' and '.join(words)} rates"
 
 
 def _written(name: str, value: Any) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.measure import Measurement, Meter
 from averagefair.mixture import Mixture
 from averagefair.rates import resolve_rates
-from averagefair.sample import Sample
+from averagefair.sample import Sample, read_features
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class HeldOut:
 def held_out(
     model: AverageFairClassifier,
     *,
-    X: Any = None,
     X_new: Any = None,
     Y_new_people: Any = None,
     Y_new_tasks: Any = None,
     Y_new_both: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> HeldOut:
     """Measure a fitted model on what it was not learned from.
 
@@ -43,44 +45,59 @@ def held_out(
     ----------
     model : AverageFairClassifier
         Fitted. New tasks get their classifiers from its mapping; the rate is the model's own.
-    X : array-like or DataFrame, shape (n, d)
-        The training people; needed with ``Y_new_tasks``.
     X_new : array-like or DataFrame
-        New people; needed with ``Y_new_people`` and ``Y_new_both``.
+        New people; goes with ``Y_new_people`` or ``Y_new_both``.
     Y_new_people : array-like or DataFrame
-        Labels of the new people on the training tasks.
+        Labels of the new people on the training tasks, in their order.
     Y_new_tasks : array-like or DataFrame
-        Labels of the training people on new tasks.
+        Labels of the training people, in their order, on new tasks.
     Y_new_both : array-like or DataFrame
         Labels of the new people on the new tasks; needs ``Y_new_tasks`` to learn from.
+    sample_weight : array-like, optional
+        How many people each row of ``X_new`` stands for. (Training people have the weights they
+        were learned with.)
+
+    Examples
+    --------
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=60, m=20, n_holdout=60)
+    >>> model = AverageFairClassifier(alpha=0.1, random_state=0).fit(people.X, people.Y)
+    >>> test = held_out(model, X_new=people.X_new, Y_new_people=people.Y_new_people)
+    >>> test.people.rates.shape
+    (60,)
     """
-    if (Y_new_people is not None or Y_new_both is not None) and X_new is None:
-        raise InputError("labels of new people need their features: pass X_new.")
+    people_are_new = Y_new_people is not None or Y_new_both is not None
+    if people_are_new != (X_new is not None):
+        raise InputError(
+            "new people need their features (X_new) and their labels (Y_new_people or "
+            "Y_new_both): pass both or neither."
+        )
+    if sample_weight is not None and X_new is None:
+        raise InputError("sample_weight weighs the people of X_new: pass X_new too.")
     if Y_new_both is not None and Y_new_tasks is None:
         raise InputError(
             "new tasks are learned from their labels on the training people: pass Y_new_tasks."
         )
-    if Y_new_tasks is not None and X is None:
-        raise InputError("new tasks are measured on the training people: pass X.")
-    several = isinstance(model.rate, list | tuple)
     rates = resolve_rates(model.rate)
 
-    def measure(X: Any, Y: Any, classifiers: Mixture, task_weights: Any = None) -> Measurement:
-        sample = Sample(X, Y, task_weights=task_weights)
-        if sample.m != len(classifiers.task_names):
-            raise InputError(
-                f"labels must have the {len(classifiers.task_names)} tasks of the classifiers, in "
-                f"their order; got {sample.m}."
-            )
-        meter = Meter(sample, rates if several else rates[0])
-        return meter(classifiers.decision_probability)
+    def measure(sample: Sample, classifiers: Mixture) -> Measurement:
+        meter = Meter(sample, rates if isinstance(model.rate, list | tuple) else rates[0])
+        return meter(classifiers.chances)
+
+    def new_people(Y: Any, classifiers: Mixture, named: bool) -> Sample:
+        read_features(X_new, classifiers.feature_names, classifiers.feature_count)
+        sample = Sample(X_new, Y, individual_weights=sample_weight)
+        sample.check_tasks(classifiers.task_names, named, "labels of new people")
+        return sample
 
     people = tasks = both = None
     if Y_new_people is not None:
-        people = measure(X_new, Y_new_people, model.classifiers_, model.task_weights_)
+        sample = new_people(Y_new_people, model.classifiers_, model._named_tasks)
+        people = measure(sample.with_task_weights(model.task_weights_), model.classifiers_)
     if Y_new_tasks is not None:
         later = model.extend(Y_new_tasks)
-        tasks = measure(X, Y_new_tasks, later)
+        training = model.mapping_.individuals.with_labels(Y_new_tasks)
+        tasks = measure(training, later)
         if Y_new_both is not None:
-            both = measure(X_new, Y_new_both, later)
+            both = measure(new_people(Y_new_both, later, training.named_tasks), later)
     return HeldOut(people, tasks, both)

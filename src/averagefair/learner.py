@@ -21,8 +21,9 @@ from averagefair.constants import constants
 from averagefair.constraints import Constraints
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError, UndefinedRateWarning, some_of
-from averagefair.measure import Meter
+from averagefair.measure import Decide, Measurement, Meter
 from averagefair.protocols import Hypothesis, Oracle, Rate
+from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
 
 
@@ -56,11 +57,14 @@ class Learner:
     Parameters
     ----------
     sample : Sample
-    rate : Rate or sequence of Rate
+    rate : str, Rate, or list of these
     oracle : Oracle
 
     Attributes
     ----------
+    rates : tuple of Rate
+    several : bool
+        Whether a list of rates was given (of one or more).
     constraints : Constraints
         The individuals whose rate is defined and whose weight is positive. Solvers work on
         vectors over these alone.
@@ -76,15 +80,17 @@ class Learner:
         Cost-sensitive problems solved so far, one for each task and round.
     """
 
-    def __init__(self, sample: Sample, rate: Rate | Sequence[Rate], oracle: Oracle) -> None:
-        self.rates = tuple(rate) if isinstance(rate, Sequence) else (rate,)
+    def __init__(
+        self, sample: Sample, rate: str | Rate | Sequence[str | Rate], oracle: Oracle
+    ) -> None:
+        self.rates, self.several = resolve_rates(rate), isinstance(rate, list | tuple)
         if any(one.holdout_tasks for one in self.rates):
             raise InputError(
                 "a Learner takes rho as it is and sets no tasks aside: use AverageFairClassifier, "
                 "or give the estimates by rate.with_rho(...)."
             )
-        self.sample, self.rate, self.oracle = sample, rate, oracle
-        self.meter = Meter(sample, rate)
+        self.sample, self.oracle = sample, oracle
+        self.meter = self._meter(sample)
         if np.isnan(self.meter.shares).any():
             raise InputError(
                 "no label is observed for anybody of positive weight: there is nothing to learn "
@@ -130,6 +136,12 @@ class Learner:
         nothing = np.zeros(len(self.constraints))
         return [self._play(nothing, one, self.meter) for one in constants(self.sample.m)]
 
+    def measure_present(self, decide: Decide) -> Measurement:
+        """Measure decisions; people of weight 0 count as absent, their rates are NaN."""
+        error, rates = self.meter(decide)
+        absent = self.sample.individual_weights == 0
+        return Measurement(error, np.where(absent, np.nan, rates.T).T)
+
     def dual_value(self, weights: FloatArray, slack: float) -> float:
         """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
 
@@ -150,7 +162,7 @@ class Learner:
 
     def _answer(self, rule: CostRule, weights: FloatArray, tasks: NDArray[np.intp] | None) -> Play:
         sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
-        meter = self.meter if tasks is None else Meter(sample, self.rate)
+        meter = self.meter if tasks is None else self._meter(sample)
         prices = rule.prices(self.scatter(weights))
         hypothesis = self._best_response(Costs(sample.signs, *prices, tasks))
         if self.calls == 0:
@@ -162,6 +174,9 @@ class Learner:
         error, rates = meter(hypothesis.decide)
         common_rates = self.constraints.best_common_rates(weights)
         return Play(error, self.gather(rates), common_rates, weights, hypothesis)
+
+    def _meter(self, sample: Sample) -> Meter:
+        return Meter(sample, self.rates if self.several else self.rates[0])
 
     def gather(self, rates: FloatArray) -> FloatArray:
         """Return the constrained ones of everybody's rates, as the meter measures them; (N,)."""

@@ -92,12 +92,13 @@ class Problem:
         # A list stays a list, whatever its length: so do the shapes of what is measured.
         several = isinstance(rate, list | tuple)
         self.learner = Learner(self.learned, rates if several else rates[0], self.oracle)
+        self._individuals = self.learned.without_labels()
 
     def settle(self, solution: Solution) -> Settled:
         """Turn a solution into classifiers and certify them."""
         first, chances = merge_rounds(solution.weights, solution.mixture)
         mapping = Mapping(
-            self.learned,
+            self._individuals,
             self.oracle,
             self.learner.cost_rule,
             self.learner.scatter(solution.weights[first]),

@@ -170,6 +170,15 @@ class Sample:
         """Return the same sample with tasks that are met this often, shape (m,), summing to 1."""
         return self._replace(task_weights=task_weights)
 
+    def check_tasks(self, names: Sequence[str], named: bool, what: str) -> None:
+        """Refuse labels of other tasks than these; by name if both sides have names."""
+        other = named and self.named_tasks and self.task_names != tuple(names)
+        if self.m != len(names) or other:
+            raise InputError(
+                f"{what} must have the {len(names)} tasks that were learned, in their order; got "
+                f"{self.m}: {some_of(self.task_names)}."
+            )
+
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
         """Return the same individuals with only the tasks of these positions."""
         weights = self.task_weights[tasks]

@@ -30,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.checks import number_below, positive_number, whole_number
-from averagefair.errors import SolverError
+from averagefair.errors import InputError, SolverError
 from averagefair.learner import Learner, Play
 from averagefair.request import Request
 from averagefair.sample import FloatArray
+from averagefair.solvers import excuses
 from averagefair.solvers.center import Center
-from averagefair.solvers.excuses import choose_excused
 from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, Trace, iterate
 from averagefair.solvers.master import CONSTANTS, Answer, Master
 from averagefair.solvers.pool import Pool
@@ -61,10 +61,12 @@ class ColumnGeneration:
         With an exact oracle: stop once the gap, upper less lower bound on the optimum, is at most
         this. With a heuristic one: stop once ``patience`` rounds have gained less than this.
     max_rounds : int, default 1000
+        On a path, for each request.
     time_limit : float, optional
         Stop after so many seconds; on a path, all requests together.
     patience : int, default 25
-        How many rounds a heuristic oracle gets to improve the answer by ``tol``.
+        How many rounds a heuristic oracle gets to improve the answer by ``tol``; on a path a
+        fifth of it for each request.
     smoothing : float in [0, 1), default 0.85
         How near to the best dual point found so far, away from the linear program's duals, the
         Learner is asked.
@@ -83,7 +85,8 @@ class ColumnGeneration:
 
     Notes
     -----
-    The two constant classifiers always take part, so every request can be met.
+    The two constant classifiers, "always 0" and "always 1" in all tasks at once, always take part,
+    so every request can be met.
     """
 
     tol: float = 1e-3
@@ -153,6 +156,7 @@ class ColumnGeneration:
         rng : numpy Generator, optional
             As for ``solve``.
         """
+        _check_alike(requests)
         # Neighbours on the curve share their columns: each needs only some of its own.
         each = max(2, self.patience // _PATH_SHARE) if len(requests) > 1 else self.patience
         rng = np.random.default_rng(0) if rng is None else rng
@@ -165,7 +169,7 @@ class ColumnGeneration:
             trace = cut or iterate(
                 run,
                 max_rounds=self.max_rounds,
-                time_limit=run.seconds_left(),
+                time_limit=max(0.0, run.deadline - perf_counter()),
                 callback=callback,
                 has_answer=bool(found),
             )
@@ -174,11 +178,19 @@ class ColumnGeneration:
                 cut = trace._replace(history=trace.history[:0], seconds=0.0)
         if len(order) > 1:
             # Smallest alpha first: whom it excuses is a choice for the larger ones too.
-            excused = run.master.excused
-            for place in reversed(order):
-                found[place] = run.solve_again(found[place], excused)
-                excused = found[place].excused
+            for place, smaller in zip(order[::-1], [None, *order[:0:-1]], strict=True):
+                also = None if smaller is None else found[smaller]
+                found[place] = run.solve_again(found[place], also)
         return [run.solution(found[place]) for place in range(len(requests))]
+
+
+def _check_alike(requests: Sequence[Request]) -> None:
+    kinds = {(request.beta, request.max_influence) for request in requests}
+    if len(kinds) != 1:
+        raise InputError(
+            "a path needs at least one request, and they may differ in alpha alone; got "
+            f"(beta, max_influence) of {sorted(kinds, key=str)}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +216,8 @@ class _Run:
         rng: np.random.Generator,
     ) -> None:
         self.learner, self.rules, self.request = learner, rules, request
-        self.pricer = Pricer(learner, rules.reweightings, rules.shakes, rng)
+        self.deadline = perf_counter() + (rules.time_limit or np.inf)
+        self.pricer = Pricer(learner, rules.reweightings, rules.shakes, rng, self.deadline)
         self.constraints = learner.constraints
         self.pool, self.seen = Pool(self.constraints), set[bytes]()
         for play in learner.constants():
@@ -215,7 +228,7 @@ class _Run:
             self.prices = request.max_influence * self.constraints.multiplicities / people
         self.master = Master(self.pool, request.alpha, self.prices)
         self.center = Center(self.constraints)
-        self.deadline = None if rules.time_limit is None else perf_counter() + rules.time_limit
+        self.excused = np.zeros(len(self.constraints), dtype=bool)
         self.slack = 0.5
         self.answer: Answer | None = None
         self.aim_at(request)
@@ -231,27 +244,25 @@ class _Run:
     def _turn_to(self, slack: float) -> None:
         self.slack, self.stale, self.dry = slack, True, 0
         self.values: list[float] = []
-        self.master.set_slack(slack)
-
-    def seconds_left(self) -> float | None:
-        """Return what is left of the time limit, if there is one."""
-        return None if self.deadline is None else max(0.0, self.deadline - perf_counter())
 
     def step(self) -> Round:
         """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
         if self.stale:
             self._solve()
-        before = self._answer().value
-        if self._take_in_best(self._ask(self._next_point())):
+        before, taken = self._answer().value, self._take_in_best(self._ask(self._next_point()))
+        if taken:
             self._solve()
         self.rounds += 1
         if self.request.beta and self.rounds % _EXCUSE_EVERY == 0:
             self._excuse()
         answer = self._answer()
-        self.dry = 0 if answer.value < before - _LEAST_GAIN else self.dry + 1
+        # Towards a proof a new column is progress, even one that does not move the value yet.
+        gained = answer.value < before - _LEAST_GAIN or (self.learner.exact and taken > 0)
+        self.dry = 0 if gained else self.dry + 1
         self.values.append(answer.value)
         error = float(answer.mixture @ self.pool.errors[: len(answer.mixture)])
-        return Round(self.rounds, error, self.constraints.spread(answer.rates), self._gap())
+        spread = self.constraints.spread(answer.rates)
+        return Round(self.rounds, error, spread, self._gap(), self.slack)
 
     def finished(self) -> StopReason | None:
         """End with a proof, with an oracle that has run dry, or with too little progress.
@@ -271,14 +282,15 @@ class _Run:
         return reason
 
     def _reason(self, patience: int) -> StopReason | None:
-        rules, values = self.rules, self.values
-        if self.learner.exact and self._gap() <= rules.tol:
+        rules, values, exact = self.rules, self.values, self.learner.exact
+        if exact and self._gap() <= rules.tol:
             return StopReason.TOLERANCE
         # A round at each point between the center and the duals, and none has gained anything; a
-        # heuristic oracle is taken through them twice.
-        if self.dry >= self._stations() * (1 if self.learner.exact else 2):
+        # heuristic oracle is taken through them twice. Where nothing binds, they are all one.
+        passes = 1 if exact or not self._answer().weights.any() else 2
+        if self.dry >= self._stations() * passes:
             return StopReason.NO_BETTER
-        if not self.learner.exact and len(values) > patience:
+        if not exact and len(values) > patience:
             gained = values[-1 - patience] - values[-1]
             return StopReason.SLOW if gained < rules.tol else None
         return None
@@ -303,8 +315,7 @@ class _Run:
 
     def _ask(self, point: FloatArray) -> list[Play]:
         """Return the Learner's answers around a point; it becomes the center if it is the best."""
-        # The longer nothing has been gained, the more and the wider.
-        plays = self.pricer.ask(point, persistence=1 + self.dry)
+        plays = self.pricer.ask(point, vain_rounds=self.dry)
         least = min(cost(play, point) for play in plays)
         known = float((self.pool.errors + self.pool.rates @ point).min())
         self.center.offer(point, min(least, known), self.slack)
@@ -332,37 +343,43 @@ class _Run:
         self.center.correct(play)
         return True
 
-    def _solve(self) -> None:
-        left = self.seconds_left()
-        self.answer = self.master.solve(np.inf if left is None else left)
+    def _solve(self, *, in_time: bool = True) -> None:
+        seconds = max(0.0, self.deadline - perf_counter()) if in_time else np.inf
+        self.answer = self.master.solve(self.slack, self.excused, seconds)
         self.stale = False
 
     def _excuse(self) -> bool:
         """Choose anew who may stay outside; return whether that gained anything."""
-        before = self._answer()
-        excused = choose_excused(before, self.constraints, self.slack, self.request.beta)
-        if (excused == self.master.excused).all():
-            return False
-        self.master.excuse(excused)
-        self.center.leave_alone(excused)
-        self._solve()
-        return self._answer().value < before.value - _LEAST_GAIN
+        before, excused = self._answer(), self.excused
+        for choice in excuses.choices(before, self.constraints, self.slack, self.request.beta):
+            if (choice == excused).all():
+                continue
+            self.excused = choice
+            self._solve()
+            if self._answer().value < before.value - _LEAST_GAIN:
+                self.center.leave_alone(choice)
+                return True
+        self.answer, self.excused = before, excused
+        return False
 
     def point(self, trace: Trace) -> _Point:
         """Say where the run stands with its request."""
         if self.stale or self.slack != self.request.alpha:
             # Ended on the way: there is an answer to the request all the same.
             self._turn_to(self.request.alpha)
-            self.deadline = None
             try:
-                self._solve()
-            except SolverError:
+                self._solve(in_time=False)
+            except (SolverError, KeyboardInterrupt):
                 if self.answer is None:
                     raise
                 self.answer = self._evened_out(self.answer)
-        calls = self.learner.calls - self.calls_before
         return _Point(
-            self.request, self._answer(), self.master.excused, self.center.weights, calls, trace
+            request=self.request,
+            answer=self._answer(),
+            excused=self.excused,
+            center=self.center.weights,
+            oracle_calls=self.learner.calls - self.calls_before,
+            trace=trace,
         )
 
     def _evened_out(self, answer: Answer) -> Answer:
@@ -372,34 +389,32 @@ class _Run:
         mixture = kept * answer.mixture
         mixture[:CONSTANTS] += 0.5 * (1.0 - kept)
         rates = kept * answer.rates + 0.5 * (1.0 - kept)
-        middle = [
-            0.5 * (mine.min() + mine.max()) if mine.size else 0.5
-            for mine in (
-                rates[self.constraints.rate_of == rate]
-                for rate in range(self.constraints.rate_count)
-            )
-        ]
-        value = float(mixture @ self.pool.errors[: len(mixture)])
         return replace(
-            answer, value=value, mixture=mixture, rates=rates, common_rates=np.array(middle)
+            answer,
+            value=float(mixture @ self.pool.errors[: len(mixture)]),
+            mixture=mixture,
+            rates=rates,
+            common_rates=self.constraints.middle(rates),
         )
 
-    def solve_again(self, point: _Point, excused: NDArray[np.bool_]) -> _Point:
-        """Solve a request over the whole pool, with its own exceptions or these if better."""
+    def solve_again(self, point: _Point, also: _Point | None) -> _Point:
+        """Solve a request over the whole pool, with its own exceptions or another's if better."""
         self._turn_to(point.request.alpha)
-        self.deadline = None
-        choices = [point.excused]
-        if (excused != point.excused).any():
-            choices.append(excused)
         best = point
-        for choice in choices:
-            self.master.excuse(choice)
+        for choice in (point, also):
+            if choice is None or (choice is also and (also.excused == point.excused).all()):
+                continue
+            self.excused = choice.excused
             try:
-                self._solve()
-            except SolverError:
+                self._solve(in_time=False)
+            except (SolverError, KeyboardInterrupt):
                 continue
             if self._answer().value < best.answer.value:
-                best = replace(best, answer=self._answer(), excused=choice)
+                best = replace(best, answer=self._answer(), excused=choice.excused)
+                if choice is also:
+                    # Its bound is for these exceptions; what was proved before is not.
+                    trace = point.trace._replace(stop_reason=StopReason.NO_BETTER)
+                    best = replace(best, center=choice.center, trace=trace)
         return best
 
     def solution(self, point: _Point) -> Solution:
@@ -417,7 +432,9 @@ class _Run:
         zero, one = answer.mixture[:CONSTANTS]
         return Solution(
             request=request,
-            weights=np.array([self.pool.weights[k] for k in used]).reshape(len(used), -1),
+            weights=np.array([self.pool.weights[k] for k in used]).reshape(
+                len(used), len(self.constraints)
+            ),
             mixture=answer.mixture[used],
             constants=(float(zero), float(one)),
             hypotheses=[self.pool.hypotheses[column] for column in used],

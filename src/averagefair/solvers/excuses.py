@@ -7,6 +7,8 @@ never makes an answer worse, since whoever is outside stays excused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,23 +18,35 @@ from averagefair.solvers.master import Answer
 _ROUNDING = 1e-7
 
 
-def choose_excused(
+def choices(
     answer: Answer, constraints: Constraints, slack: float, beta: float
-) -> NDArray[np.bool_]:
-    """Return whom to excuse, shape (N,): those outside, then those who cost most.
+) -> Iterator[NDArray[np.bool_]]:
+    """Propose whom to excuse, shape (N,), the most promising choice first.
 
-    Of each rate at most a share beta of the people, counted by their multiplicities.
+    Those outside always; then those who cost most; or those with the highest rates, or with the
+    lowest (prices may single out one of several people who are alike). Of each rate at most a
+    share beta of the people, counted by their multiplicities.
     """
-    off = np.abs(answer.rates - constraints.expand(answer.common_rates))
-    outside = off > slack + _ROUNDING
+    off = answer.rates - constraints.expand(answer.common_rates)
+    outside = np.abs(off) > slack + _ROUNDING
     # What one person pays; somebody who stands for many is not dearer for that.
     price = np.abs(answer.weights) / constraints.multiplicities
-    order = np.lexsort((-price, ~outside))
-    order = order[(outside | (price > 0))[order]]
+    for merit in (price, off, -off):
+        order = np.lexsort((-np.abs(off), -merit, ~outside))
+        yield _first(order, constraints, beta)
+
+
+def _first(order: NDArray[np.intp], constraints: Constraints, beta: float) -> NDArray[np.bool_]:
+    """Mark the first of each rate, as many as a share beta allows."""
     excused = np.zeros(len(constraints), dtype=bool)
     present = constraints.add_up(constraints.multiplicities)
     for rate in range(constraints.rate_count):
-        mine = order[constraints.rate_of[order] == rate]
-        used = np.cumsum(constraints.multiplicities[mine])
-        excused[mine[used <= beta * present[rate] * (1.0 + _ROUNDING)]] = True
+        left = order[constraints.rate_of[order] == rate]
+        budget = beta * present[rate] * (1.0 + _ROUNDING)
+        # Whoever weighs more than is left of the share is passed over.
+        while (left := left[constraints.multiplicities[left] <= budget]).size:
+            used = np.cumsum(constraints.multiplicities[left])
+            count = int(np.searchsorted(used, budget, side="right"))
+            excused[left[:count]] = True
+            left, budget = left[count:], budget - float(used[count - 1])
     return excused

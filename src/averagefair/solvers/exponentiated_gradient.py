@@ -351,7 +351,7 @@ class _Game:
             weights = average_multipliers[0] - average_multipliers[1]
             price = slack * float(average_multipliers.sum())
             gap = max(0.0, upper - lagrangian(error, average, common, weights, price))
-        return Round(count, error, self.constraints.spread(average), gap)
+        return Round(count, error, self.constraints.spread(average), gap, slack)
 
     def _raise_lower(self, play: Play) -> None:
         """Take over the bound on OPT that a best response proves (see Learner.dual_value)."""

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.errors import SolverTimeoutError
 from averagefair.protocols import Hypothesis
 from averagefair.request import Request
 from averagefair.sample import FloatArray
@@ -32,12 +33,15 @@ class Round(NamedTuple):
         the Auditor could still gain against the average play (violations count B-fold, so it can
         be large). Column generation: the answer's value less the best value that the oracle has
         confirmed so far.
+    alpha : float
+        The slack this answer keeps to; more than asked for while alpha is approached from above.
     """
 
     round: int
     error: float
     spread: float
     gap: float
+    alpha: float
 
 
 Callback = Callable[[Round], object]
@@ -162,14 +166,13 @@ def iterate(
     except _RoundError as failure:
         cause = failure.__cause__
         stop_reason, trouble = StopReason.FAILED, f"{type(cause).__name__}: {cause}"
-    history = np.array(
-        rounds, dtype=[("round", int), ("error", float), ("spread", float), ("gap", float)]
-    )
+    fields = [("round", int), *((name, float) for name in Round._fields[1:])]
+    history = np.array(rounds, dtype=fields)
     return Trace(history, stop_reason, perf_counter() - start, trouble)
 
 
 class _RoundError(Exception):
-    """A round after the first could not be played; the cause says why."""
+    """A round could not be played though there is an answer; the cause says why."""
 
 
 def _loop(
@@ -183,16 +186,16 @@ def _loop(
     while len(rounds) < max_rounds:
         try:
             now = run.step()
+            rounds.append(now)
+            reason = run.finished()
+        except SolverTimeoutError:
+            return StopReason.TIME
         except Exception as error:
             if not (rounds or has_answer):
                 raise
-            if perf_counter() >= end:
-                return StopReason.TIME
             raise _RoundError from error
-        rounds.append(now)
         if callback is not None and _is_true(callback(now)):
             return StopReason.CALLBACK
-        reason = run.finished()
         if reason is not None:
             return reason
         if perf_counter() >= end:

@@ -26,7 +26,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.errors import SolverError
+from averagefair.errors import SolverError, SolverTimeoutError
 from averagefair.sample import FloatArray
 from averagefair.solvers.pool import Pool
 
@@ -90,16 +90,20 @@ class Master:
 
     def __init__(self, pool: Pool, slack: float, prices: FloatArray | None = None) -> None:
         self.pool, self.slack, self.prices = pool, slack, prices
-        constraints = pool.constraints
-        self.excused = np.zeros(len(constraints), dtype=bool)
+        self.excused = np.zeros(len(pool.constraints), dtype=bool)
+        self._build()
+
+    def _build(self) -> None:
+        """Start with an empty program."""
+        constraints = self.pool.constraints
         # Which constraint each row is (after the first, the simplex), and which are awake.
         self.rows = np.zeros(0, dtype=np.intp)
         self._awake = np.zeros(len(constraints), dtype=bool)
         # Which play each column is, or one of these; and the two columns that let a row be left.
         self._plays = np.zeros(0, dtype=np.intp)
-        self._exits = np.zeros((0, 0 if prices is None else 2), dtype=np.intp)
+        self._exits = np.zeros((0, 0 if self.prices is None else 2), dtype=np.intp)
         self._known_plays = 0
-        self._rows_are_new = False
+        self._rows_are_new = self._broken = False
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
             ("output_flag", False),
@@ -113,25 +117,27 @@ class Master:
         nothing = np.zeros((common_rates, 0))
         self._add_columns(np.full(common_rates, _NO_PLAY), np.zeros(common_rates), nothing, 1.0)
 
-    def set_slack(self, slack: float) -> None:
-        """Ask for another slack; the columns and the basis stay."""
-        self.slack = slack
-        self._bound(np.arange(len(self.rows)))
-
-    def excuse(self, excused: NDArray[np.bool_]) -> None:
-        """Hold these constraints to nothing, and all others to the slack."""
-        changed = np.flatnonzero((excused != self.excused)[self.rows])
-        self.excused = excused
-        self._bound(changed)
-
-    def solve(self, seconds: float = np.inf) -> Answer:
+    def solve(
+        self,
+        slack: float,
+        excused: NDArray[np.bool_] | None = None,
+        seconds: float = np.inf,
+    ) -> Answer:
         """Solve to optimality over all plays of the pool and all constraints.
 
         Parameters
         ----------
+        slack : float
+        excused : bool array, shape (N,), optional
+            Hold these constraints to nothing. Default: the same as before.
         seconds : float
-            Give up after so long, with a SolverError.
+            Give up after so long, with a SolverTimeoutError.
         """
+        if self._broken:
+            self._build()
+        # Whatever happens in between (Ctrl-C not least) may leave the program half changed.
+        self._broken = True
+        self._bound(slack, self.excused if excused is None else excused)
         new = np.arange(self._known_plays, len(self.pool))
         self._known_plays = len(self.pool)
         self._wake_plays(new)
@@ -141,7 +147,18 @@ class Master:
         while self._wake_rows(answer) or self._wake_cheap_plays(answer):
             answer = self._run()
         self._tidy(answer)
+        self._broken = False
         return answer
+
+    def _bound(self, slack: float, excused: NDArray[np.bool_]) -> None:
+        """Set the bounds of the rows in use anew."""
+        changed = np.arange(len(self.rows))
+        if slack == self.slack:
+            changed = np.flatnonzero((excused != self.excused)[self.rows])
+        self.slack, self.excused = slack, excused
+        width = np.where(excused[self.rows[changed]], np.inf, slack)
+        rows = (1 + changed).astype(np.int32)
+        self._do(self._highs.changeRowsBounds, len(rows), rows, -width, width)
 
     def _wake_rows(self, answer: Answer) -> bool:
         """Bring in the constraints that are violated most; return whether there are any."""
@@ -181,6 +198,8 @@ class Master:
             self._do(self._highs.setOptionValue, "simplex_strategy", _DUAL)
             self._do(self._highs.run)
         status = self._highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kTimeLimit:
+            raise SolverTimeoutError("the time limit ended within a linear program.")
         if status != highspy.HighsModelStatus.kOptimal:
             raise SolverError(
                 "the linear program over the columns was not solved: HiGHS says "
@@ -297,12 +316,6 @@ class Master:
         )
         self._plays = np.append(self._plays, plays)
         return places
-
-    def _bound(self, places: NDArray[np.intp]) -> None:
-        """Set the bounds of these rows in use anew."""
-        width = np.where(self.excused[self.rows[places]], np.inf, self.slack)
-        rows = (1 + places).astype(np.int32)
-        self._do(self._highs.changeRowsBounds, len(rows), rows, -width, width)
 
     def _do(self, call: Callable[..., Any], *arguments: Any) -> None:
         if call(*arguments) == highspy.HighsStatus.kError:

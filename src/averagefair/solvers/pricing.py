@@ -7,6 +7,8 @@ the multipliers, err + w . R, and stands for itself, whatever it was asked for.
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import numpy as np
 
 from averagefair.learner import Learner, Play
@@ -15,8 +17,9 @@ from averagefair.sample import FloatArray
 # How strongly the misjudged are made heavier: by a factor e for one who is always misjudged, in
 # comparison to one who never is. After so many re-weightings in a row that bring nothing, enough.
 _BOOST, _BOOST_PATIENCE = 1.0, 3
-# The standard deviation of the logarithm of what shaking multiplies by.
-_SHAKE = 0.1
+# The standard deviation of the logarithm of what shaking multiplies by; and how many times more
+# often and more widely at most, after rounds in vain.
+_SHAKE, _MOST_PERSISTENCE = 0.1, 3
 # A gain smaller than this is rounding.
 _LEAST_GAIN = 1e-7
 
@@ -36,27 +39,38 @@ class Pricer:
         How often at most a heuristic oracle is asked again in either way.
     rng : numpy Generator
         Where shakes are drawn from.
+    deadline : float, optional
+        Do not ask again after this moment of ``time.perf_counter``.
     """
 
     def __init__(
-        self, learner: Learner, reweightings: int, shakes: int, rng: np.random.Generator
+        self,
+        learner: Learner,
+        reweightings: int,
+        shakes: int,
+        rng: np.random.Generator,
+        deadline: float = np.inf,
     ) -> None:
-        self.learner, self.rng = learner, rng
+        self.learner, self.rng, self.deadline = learner, rng, deadline
         self.reweightings, self.shakes = reweightings, shakes
 
-    def ask(self, weights: FloatArray, persistence: int) -> list[Play]:
+    def ask(self, weights: FloatArray, vain_rounds: int) -> list[Play]:
         """Return the Learner's answers around these weights.
 
         Parameters
         ----------
         weights : array, shape (N,)
-        persistence : int
-            1 or more: shake so many times as often, and as widely.
+        vain_rounds : int
+            How many rounds in a row have gained nothing: the more, the more often and the more
+            widely a heuristic oracle's weights are shaken.
         """
         plays = [self.learner.respond(weights)]
         if not self.learner.exact:
             best = self._reweight(plays, weights)
+            persistence = 1 + min(vain_rounds, _MOST_PERSISTENCE)
             for _ in range(self.shakes * persistence):
+                if perf_counter() > self.deadline:
+                    break
                 plays.append(self.learner.respond(self._shaken(best, _SHAKE * persistence)))
                 best = min(best, plays[-1], key=lambda play: cost(play, weights))
         return plays
@@ -65,6 +79,8 @@ class Pricer:
         """Ask again with the misjudged made heavier while that helps; return the best play."""
         best, least, vain = plays[0], cost(plays[0], weights), 0
         for _ in range(self.reweightings):
+            if perf_counter() > self.deadline:
+                break
             plays.append(self.learner.respond(self._boosted(plays[-1])))
             now, vain = cost(plays[-1], weights), vain + 1
             if now < least - _LEAST_GAIN:
