@@ -112,7 +112,7 @@ def test_fitted_attributes_have_their_shapes():
     assert fitted.individual_rates_.shape == (N,)
     assert fitted.undefined_individuals_.shape == (0,)
     assert fitted.history_.shape == (10,)
-    assert fitted.history_.dtype.names == Round._fields == ("round", "error", "spread", "gap")
+    assert fitted.history_.dtype.names == Round._fields
     assert fitted.task_names_ == tuple(TASKS)
     assert fitted.holdout_task_names_ == ()
     assert list(fitted.classes_) == [0, 1]

@@ -45,8 +45,8 @@ from averagefair.solvers.pricing import Pricer, cost
 _LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
 # So many rounds without a gain of tol, and a slack on the way has served.
 _APPROACH_PATIENCE = 3
-# On a path each request has this part of the patience.
-_PATH_SHARE = 5
+# On a path each request but the last has one part in so many of the patience.
+_PATH_SHARE = 3
 # Where a share may stay outside, it is chosen anew every so many rounds.
 _EXCUSE_EVERY = 10
 
@@ -66,7 +66,7 @@ class ColumnGeneration:
         Stop after so many seconds; on a path, all requests together.
     patience : int, default 25
         How many rounds a heuristic oracle gets to improve the answer by ``tol``; on a path a
-        fifth of it for each request.
+        third of it for each request but the last.
     smoothing : float in [0, 1), default 0.85
         How near to the best dual point found so far, away from the linear program's duals, the
         Learner is asked.
@@ -157,15 +157,15 @@ class ColumnGeneration:
             As for ``solve``.
         """
         _check_alike(requests)
-        # Neighbours on the curve share their columns: each needs only some of its own.
-        each = max(2, self.patience // _PATH_SHARE) if len(requests) > 1 else self.patience
         rng = np.random.default_rng(0) if rng is None else rng
-        run = _Run(learner, replace(self, patience=each), requests[0], rng)
+        run = _Run(learner, self, requests[0], rng)
         order = sorted(range(len(requests)), key=lambda place: -requests[place].alpha)
         found: dict[int, _Point] = {}
         cut: Trace | None = None
         for place in order:
-            run.aim_at(requests[place])
+            # Neighbours on the curve share their columns: only the last needs all of its own.
+            share = 1 if place == order[-1] else _PATH_SHARE
+            run.aim_at(requests[place], max(1, self.patience // share))
             trace = cut or iterate(
                 run,
                 max_rounds=self.max_rounds,
@@ -231,11 +231,11 @@ class _Run:
         self.excused = np.zeros(len(self.constraints), dtype=bool)
         self.slack = 0.5
         self.answer: Answer | None = None
-        self.aim_at(request)
+        self.aim_at(request, rules.patience)
 
-    def aim_at(self, request: Request) -> None:
+    def aim_at(self, request: Request, patience: int) -> None:
         """Turn to a request, with all columns found so far."""
-        self.request, self.rounds = request, 0
+        self.request, self.patience, self.rounds = request, patience, 0
         self.calls_before = self.learner.calls
         # Where there is a proof to find, directly; else by and by.
         by_and_by = not self.learner.exact and self.rules.approach > 0
@@ -275,7 +275,7 @@ class _Run:
                 binding = min(self.slack, 0.5 * self.constraints.spread(self._answer().rates))
                 self._turn_to(max(self.request.alpha, self.rules.approach * binding))
             return None
-        reason = self._reason(self.rules.patience)
+        reason = self._reason(self.patience)
         if reason is not None and self.request.beta and self._excuse():
             self.dry, self.values = 0, self.values[-1:]
             return None
