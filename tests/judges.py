@@ -136,6 +136,30 @@ def stump_decisions(features):
     return np.array(sorted(found), dtype=bool)
 
 
+def rates_of(model, X, Y, rate, people=None, tasks=None):
+    """Return the constrained people's rates, a list for each rate; from the chances."""
+    chances = model.decision_probability(X).reshape(Y.shape)
+    present = np.ones(len(Y), bool) if people is None else np.asarray(people) > 0
+    found = [
+        plain_rates(Y, chances, kind, tasks) for kind in ([rate] if isinstance(rate, str) else rate)
+    ]
+    return [np.where(present, one, np.nan) for one in found]
+
+
+def spread_of(rates):
+    return max([np.ptp(one[~np.isnan(one)]) for one in rates if (~np.isnan(one)).any()], default=0)
+
+
+def share_outside(rates, weights, width):
+    """Return the least share of those with a rate who are outside a window of this width."""
+    people = [i for i, rate in enumerate(rates) if not np.isnan(rate)]
+    inside = [
+        sum(weights[i] for i in people if rates[low] <= rates[i] <= rates[low] + width)
+        for low in people
+    ]
+    return 1 - max(inside) / sum(weights[i] for i in people) if people else 0.0
+
+
 def assert_fair_solution(model, X, labels, kind, *, allowed, sample_weight=None, task_weight=None):
     """Recompute all that a fitted model claims, from the data and its hypotheses alone.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from averagefair.certificate import Certificate
-from averagefair.checks import positive_number
+from averagefair.checks import number_below
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier, resolve_solver, warn_if_missed
 from averagefair.held_out import HeldOut, held_out
@@ -187,9 +187,9 @@ class Frontier:
                 f"max_spread={max_spread!r} and max_error={max_error!r}."
             )
         if max_spread is not None:
-            name, bound, by = "spread", positive_number("max_spread", max_spread), "error"
+            name, bound, by = "spread", number_below("max_spread", max_spread, np.inf), "error"
         else:
-            name, bound, by = "error", positive_number("max_error", max_error), "spread"
+            name, bound, by = "error", number_below("max_error", max_error, np.inf), "spread"
         within = [point for point in self.points if getattr(point, name) <= bound + 1e-6]
         if not within:
             least = min(getattr(point, name) for point in self.points)

@@ -249,16 +249,18 @@ class _Run:
         """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
         if self.stale:
             self._solve()
-        before, taken = self._answer().value, self._take_in_best(self._ask(self._next_point()))
+        before, unsure = self._answer().value, not self.center.confirmed
+        taken = self._take_in_best(self._ask(self._next_point()))
         if taken:
             self._solve()
         self.rounds += 1
         if self.request.beta and self.rounds % _EXCUSE_EVERY == 0:
             self._excuse()
         answer = self._answer()
-        # Towards a proof a new column is progress, even one that does not move the value yet.
+        # Towards a proof a new column is progress, even one that does not move the value yet; and a
+        # round that had to confirm the center first has not asked for an improvement.
         gained = answer.value < before - _LEAST_GAIN or (self.learner.exact and taken > 0)
-        self.dry = 0 if gained else self.dry + 1
+        self.dry = 0 if gained or unsure else self.dry + 1
         self.values.append(answer.value)
         error = float(answer.mixture @ self.pool.errors[: len(answer.mixture)])
         spread = self.constraints.spread(answer.rates)

@@ -32,7 +32,7 @@ class Round(NamedTuple):
         far the run has settled and proves nothing about the optimum. Exponentiated gradient: what
         the Auditor could still gain against the average play (violations count B-fold, so it can
         be large). Column generation: the answer's value less the best value that the oracle has
-        confirmed so far.
+        confirmed so far; infinite before it has confirmed any.
     alpha : float
         The slack this answer keeps to; more than asked for while alpha is approached from above.
     """

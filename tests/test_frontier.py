@@ -1,0 +1,410 @@
+"""The frontier: each point against loops and against a fit of its own, the curve as a whole."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from judges import plain_error, plain_rates, rates_of, spread_of
+from sklearn.exceptions import ConvergenceWarning
+from tiny_fits import BOTH, RATES, Counting, labelled
+
+from averagefair import (
+    AverageFairClassifier,
+    ColumnGeneration,
+    DegenerateTaskWarning,
+    ExponentiatedGradient,
+    FiniteOracle,
+    InputError,
+    RegressionOracle,
+    StopReason,
+    StumpOracle,
+    UndefinedRateWarning,
+    frontier,
+    held_out,
+)
+from averagefair.datasets import make_synthetic
+
+GRID = [0.02, 0.05, 0.1, 0.2, 0.35]
+QUICK = ColumnGeneration(max_rounds=30, shakes=2, reweightings=3)
+LISTED = FiniteOracle([lambda x: x[:, 0] > 0, lambda x: x[:, 1] > x[:, 0]])
+ORACLES = {"stump": StumpOracle(), "listed": LISTED, "regression": RegressionOracle()}
+EXCEPTIONS = [{}, {"beta": 0.15}, {"max_influence": 3.0}]
+
+
+def curve(X, Y, alphas=GRID, **options):
+    options = {"solver": QUICK, "random_state": 0} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedRateWarning)
+        warnings.simplefilter("ignore", DegenerateTaskWarning)
+        return frontier(X, Y, alphas, **options)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Return a curve that tests only read, and what it was made from."""
+    X, Y = labelled(n=20, m=6)
+    return X, Y, curve(X, Y, oracle=StumpOracle())
+
+
+@pytest.fixture(scope="module")
+def synthetic():
+    people = make_synthetic(n=60, m=20, n_holdout=15, m_holdout=5, random_state=0)
+    return people, frontier(people.X, people.Y, GRID, random_state=0)
+
+
+class TestTheCurve:
+    @pytest.mark.parametrize("exceptions", EXCEPTIONS, ids=str)
+    @pytest.mark.parametrize("rate", RATES, ids=str)
+    @pytest.mark.parametrize("name", ORACLES)
+    def test_more_slack_never_costs_more(self, name, rate, exceptions):
+        X, Y = labelled(n=14, m=4)
+        whole = curve(X, Y, oracle=ORACLES[name], rate=rate, **exceptions)
+        assert [point.alpha for point in whole] == GRID
+        paid = [
+            point.certificate.upper if "max_influence" in exceptions else point.error
+            for point in whole
+        ]
+        assert (np.diff(paid) <= 1e-9).all(), paid
+        for point in whole:
+            assert point.certificate.met
+            if not exceptions:
+                rates = rates_of(point.model, X, Y, rate)
+                assert spread_of(rates) <= 2 * point.alpha + 1e-6
+
+    @pytest.mark.parametrize("seconds", [0.03, 0.1])
+    @pytest.mark.parametrize("name", ["stump", "regression"])
+    def test_nor_when_time_runs_out(self, name, seconds):
+        X, Y = labelled(n=60, m=15)
+        solver = ColumnGeneration(time_limit=seconds, tol=1e-9)
+        whole = curve(X, Y, oracle=ORACLES[name], solver=solver)
+        assert (np.diff([point.error for point in whole]) <= 1e-9).all()
+        assert all(point.certificate.met for point in whole)
+
+    def test_no_point_is_worse_than_solving_it_alone(self, synthetic):
+        people, whole = synthetic
+        for point in whole:
+            alone = AverageFairClassifier(alpha=point.alpha, random_state=0)
+            alone.fit(people.X, people.Y)
+            assert point.error <= alone.error_ + 0.002, point.alpha
+
+    @pytest.mark.parametrize("exceptions", [{}, {"max_influence": 3.0}], ids=str)
+    def test_every_point_of_an_exact_oracle_is_proved(self, exceptions):
+        X, Y = labelled(n=20, m=6)
+        solver = ColumnGeneration(tol=1e-4)
+        whole = curve(X, Y, oracle=StumpOracle(), solver=solver, **exceptions)
+        for point in whole:
+            alone = AverageFairClassifier(
+                alpha=point.alpha, oracle=StumpOracle(), solver=solver, **exceptions
+            ).fit(X, Y)
+            ours, theirs = point.certificate, alone.certificate_
+            assert ours.gap <= 1e-4
+            assert ours.lower <= theirs.upper + 1e-9
+            assert theirs.lower <= ours.upper + 1e-9
+
+    def test_ends_whole_when_the_oracle_fails_or_somebody_interrupts(self):
+        X, Y = labelled(n=20, m=6)
+        oracle = Counting(StumpOracle())
+        whole = curve(X, Y, oracle=oracle)
+        for at in (4, oracle.asked // 2, oracle.asked - 15):
+            for error in (RuntimeError("the oracle broke"), KeyboardInterrupt()):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    part = curve(X, Y, oracle=Counting(StumpOracle(), at, error))
+                assert part.alphas == whole.alphas
+                assert (np.diff([point.error for point in part]) <= 1e-9).all()
+                assert all(point.certificate.met for point in part)
+                reasons = {point.certificate.stop_reason for point in part}
+                assert reasons & {StopReason.FAILED, StopReason.INTERRUPTED}
+
+    def test_says_so_when_the_oracle_fails(self):
+        X, Y = labelled(n=20, m=6)
+        with pytest.warns(ConvergenceWarning, match="the oracle broke"):
+            curve(X, Y, oracle=Counting(StumpOracle(), at=6))
+
+    def test_a_callback_hears_every_round_and_may_end_it(self):
+        X, Y = labelled(n=20, m=6)
+        heard = []
+        whole = curve(X, Y, oracle=StumpOracle(), callback=lambda now: heard.append(now))
+        assert len(heard) == sum(point.certificate.rounds for point in whole)
+        ended = curve(X, Y, oracle=StumpOracle(), callback=lambda now: True)
+        assert all(point.certificate.met for point in ended)
+        assert (np.diff([point.error for point in ended]) <= 1e-9).all()
+
+
+class TestPoints:
+    @pytest.mark.parametrize("rate", RATES, ids=str)
+    @pytest.mark.parametrize("name", ["stump", "regression"])
+    def test_report_what_their_models_do(self, name, rate):
+        rng = np.random.default_rng(3)
+        X, Y = labelled(n=20, m=6)
+        Y[rng.random(Y.shape) < 0.15] = np.nan
+        people, tasks = rng.choice([0.5, 1, 2], 20), rng.random(6) + 0.2
+        weights = {"sample_weight": people, "task_weight": tasks}
+        whole = curve(X, Y, oracle=ORACLES[name], rate=rate, **weights)
+        for point in whole:
+            chances = point.model.decision_probability(X)
+            rates = rates_of(point.model, X, Y, rate, people, tasks)
+            assert point.error == pytest.approx(plain_error(Y, chances, tasks, people), abs=1e-9)
+            assert point.spread == pytest.approx(spread_of(rates), abs=1e-9)
+            assert point.certificate.alpha == point.alpha == point.model.alpha
+            found = point.model.individual_rates_.reshape(20, -1).T
+            np.testing.assert_allclose(found, rates, atol=1e-9)
+            common = np.atleast_1d(point.certificate.common_rate)
+            for mine, gamma in zip(rates, common, strict=True):
+                assert np.nanmax(np.abs(mine - gamma)) <= point.alpha + 1e-6
+            row = point.to_dict()
+            assert (row["alpha"], row["error"], row["spread"]) == (
+                point.alpha,
+                point.error,
+                point.spread,
+            )
+            assert row["columns"] == len(point.model.classifiers_.hypotheses)
+
+    @pytest.mark.parametrize("rate", ["error", BOTH], ids=str)
+    @pytest.mark.parametrize("absent", [0, 3])
+    def test_coin_flips_mixed_into_the_unconstrained_model(self, rate, absent):
+        X, Y = labelled(n=20, m=6)
+        people = np.ones(20)
+        if absent:  # those on whom the unconstrained model errs most, and least
+            free = curve(X, Y, [0.5], rate=rate, oracle=StumpOracle())[0].model
+            mistakes = plain_error_rates(free, X, Y)
+            people[np.argsort(mistakes)[[0, 1, -1]]] = 0
+        options = {"rate": rate, "oracle": StumpOracle(), "sample_weight": people}
+        whole = curve(X, Y, **options)
+        # At 0.5 nothing is asked for: that is the unconstrained model.
+        free = curve(X, Y, [0.5], **options)[0].model
+        assert free.error_ == pytest.approx(whole.unconstrained.error, abs=1e-6)
+        chances = whole_class_decisions(whole, X, Y, people)
+        for point in whole:
+            t, most = 0.0, 1.0
+            for _ in range(30):
+                middle = (t + most) / 2
+                spread = mixed_spread(Y, (1 - middle) * chances + middle * 0.5, rate, people)
+                t, most = (middle, most) if spread > point.spread else (t, middle)
+            expected = plain_error(Y, (1 - t) * chances + t * 0.5, None, people)
+            assert point.coin_flips == pytest.approx(expected, abs=1e-6)
+
+    @pytest.mark.parametrize("options", [*EXCEPTIONS, {"rate": BOTH}], ids=str)
+    @pytest.mark.parametrize("name", ["stump", "regression"])
+    def test_statements_say_the_figures(self, name, options):
+        X, Y = labelled(n=20, m=6)
+        whole = curve(X, Y, oracle=ORACLES[name], **options)
+        for point in whole:
+            said, free = point.statement(), whole.unconstrained
+            assert f"within {point.alpha:g}" in said
+            assert f"are {point.spread:.3f} apart instead of {free.spread:.3f}" in said
+            assert f"{100 * point.error:.1f} instead of {100 * free.error:.1f}" in said
+            assert f"would make it {100 * point.coin_flips:.1f}." in said
+            outside = point.certificate.outside
+            assert said.startswith(f"All but {outside:.1%}" if outside else "Everybody's")
+            proved = re.search(r"could get below ([0-9.]+)\.$", said)
+            assert bool(proved) == (name == "stump" and "max_influence" not in options)
+            price = 100 * (point.error - free.error)
+            if price >= 0.05:
+                assert f"costs {price:.1f} more" in said
+            if proved:
+                assert float(proved[1]) <= 100 * point.error + 0.06
+
+    def test_a_statement_where_nobody_is_bound(self):
+        X, Y = np.arange(6.0)[:, None], np.ones((6, 3))
+        said = curve(X, Y, [0.1], rate="false_positive", oracle=StumpOracle())[0].statement()
+        assert "nan" not in said
+
+
+def plain_error_rates(model, X, Y):
+    return plain_rates(Y, model.decision_probability(X), "error")
+
+
+def mixed_spread(Y, chances, rate, people):
+    """Return the spread of whichever rate is spread out most, over people who weigh something."""
+    kinds = [rate] if isinstance(rate, str) else rate
+    rates = [np.where(people > 0, plain_rates(Y, chances, kind), np.nan) for kind in kinds]
+    return spread_of(rates)
+
+
+def whole_class_decisions(whole, X, Y, people):
+    """Return the decisions of the best stump of each task, as the unconstrained model has them."""
+    oracle = StumpOracle()
+    model = AverageFairClassifier(
+        alpha=0.5, oracle=oracle, solver=ExponentiatedGradient(max_rounds=1, dual_bound=1e-9)
+    ).fit(X, Y, people)
+    chances = model.decision_probability(X)
+    rates = whole.unconstrained.rates
+    assert np.isin(chances, [0, 1]).all()
+    if rates.ndim == 1:
+        found = np.where(people > 0, plain_rates(Y, chances, "error"), np.nan)
+        np.testing.assert_allclose(found, np.where(people > 0, rates, np.nan), atol=1e-9)
+    return chances
+
+
+class TestChoosing:
+    def test_by_alpha(self, made):
+        *_, whole = made
+        assert whole.alphas == tuple(GRID)
+        assert len(whole) == len(GRID) == len(list(whole))
+        for place, alpha in enumerate(GRID):
+            assert whole.at(alpha) is whole[place]
+            assert whole.model(alpha) is whole[place].model
+        with pytest.raises(InputError, match=r"0\.07 was not requested.*0\.05"):
+            whole.at(0.07)
+        with pytest.raises(InputError, match="was not requested"):
+            whole.model(0.5)
+
+    def test_by_spread_and_by_error(self, made):
+        *_, whole = made
+        for bound in (0.04, 0.11, 0.2, 0.5, 1.0):
+            within = [point for point in whole if point.spread <= bound + 1e-6]
+            assert whole.select(max_spread=bound).error == min(point.error for point in within)
+        for bound in (whole[0].error, whole[2].error, 0.9):
+            within = [point for point in whole if point.error <= bound + 1e-6]
+            assert whole.select(max_error=bound).spread == min(point.spread for point in within)
+        with pytest.raises(InputError, match=f"least is {whole[0].spread:.4f}"):
+            whole.select(max_spread=1e-3)
+        with pytest.raises(InputError, match=f"least is {whole[-1].error:.4f}"):
+            whole.select(max_error=1e-3)
+
+    @pytest.mark.parametrize(
+        "bounds",
+        [{}, {"max_spread": 0.1, "max_error": 0.1}, {"max_spread": -1}, {"max_error": "a"}],
+        ids=str,
+    )
+    def test_bad_bounds_are_refused_by_name(self, made, bounds):
+        with pytest.raises(InputError, match=next(iter(bounds), "max_spread")):
+            made[2].select(**bounds)
+
+    def test_tables(self, made):
+        *_, whole = made
+        columns, frame = whole.to_dict(), whole.to_frame()
+        assert list(frame.columns) == list(columns)
+        for name in columns:
+            assert columns[name] == [point.to_dict()[name] for point in whole]
+            assert frame[name].tolist() == columns[name]
+        for text in (str(whole), repr(whole)):
+            assert len(text.splitlines()) == 2 + len(GRID) + 1
+            assert f"{whole[0].error:.4f}" in text
+            assert f"unconstrained: error {whole.unconstrained.error:.4f}" in text
+
+
+class TestHeldOut:
+    @pytest.mark.parametrize("rate", ["error", "false_positive", BOTH], ids=str)
+    @pytest.mark.parametrize("oracle", [StumpOracle(), None], ids=["stump", "regression"])
+    def test_equals_plain_loops(self, rate, oracle):
+        people = make_synthetic(n=25, m=8, d=4, n_holdout=15, m_holdout=5, random_state=1)
+        options = {"rate": rate, "oracle": oracle, "task_weight": np.arange(1.0, 9.0)}
+        whole = curve(people.X, people.Y, [0.05, 0.2], **options)
+        labels = {
+            "Y_new_people": people.Y_new_people.astype(float),
+            "Y_new_tasks": people.Y_new_tasks.astype(float),
+            "Y_new_both": people.Y_new_both.astype(float),
+        }
+        labels["Y_new_people"][0, :3] = np.nan
+        for point, out in zip(whole, whole.held_out(X_new=people.X_new, **labels), strict=True):
+            later = point.model.extend(labels["Y_new_tasks"])
+            cases = [
+                (out.people, "Y_new_people", point.model, people.X_new, np.arange(1.0, 9.0)),
+                (out.tasks, "Y_new_tasks", later, people.X, None),
+                (out.both, "Y_new_both", later, people.X_new, None),
+            ]
+            for measured, name, classifiers, X, tasks in cases:
+                chances = classifiers.decision_probability(X)
+                error = plain_error(labels[name], chances, tasks)
+                assert measured.error == pytest.approx(error, abs=1e-9)
+                kinds = [rate] if isinstance(rate, str) else rate
+                rates = [plain_rates(labels[name], chances, kind, tasks) for kind in kinds]
+                found = measured.rates.reshape(len(X), -1).T
+                np.testing.assert_allclose(found, rates, atol=1e-9)
+
+    def test_what_is_missing_is_said(self, made):
+        X, Y, whole = made
+        assert whole.held_out() == (held_out(whole[0].model),) * len(GRID)
+        with pytest.raises(InputError, match="X_new"):
+            whole.held_out(Y_new_people=Y)
+        with pytest.raises(InputError, match="Y_new_tasks"):
+            whole.held_out(X_new=X, Y_new_both=Y)
+        with pytest.raises(InputError, match="X_new"):
+            held_out(whole[0].model, X_new=X)
+        with pytest.raises(InputError, match="6 tasks"):
+            whole.held_out(X_new=X, Y_new_people=Y[:, :3])
+
+    def test_tasks_in_another_order_are_refused(self):
+        X, Y = labelled(n=20, m=6)
+        frame = pd.DataFrame(Y, columns=list("abcdef"))
+        whole = curve(X, frame, [0.1], oracle=StumpOracle())
+        with pytest.raises(InputError, match="order"):
+            whole.held_out(X_new=X, Y_new_people=frame[list("fedcba")])
+
+
+class TestInput:
+    @pytest.mark.parametrize(
+        ("alphas", "words"),
+        [
+            ([], "alphas"),
+            ([0.1, 0.1], "alphas.*repeat"),
+            ([[0.1, 0.2]], "alphas"),
+            ([0.1, 0.6], "alpha"),
+            ([0.0, 0.1], "alpha"),
+            ([np.nan], "alpha"),
+            (["a"], "alphas"),
+            (None, "alpha"),
+        ],
+    )
+    def test_bad_alphas_are_refused(self, alphas, words):
+        with pytest.raises(InputError, match=words):
+            curve(*labelled(), alphas)
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"solver": ExponentiatedGradient()}, "path"),
+            ({"solver": ColumnGeneration}, "solver"),
+            ({"beta": 1.0}, "beta"),
+            ({"beta": 0.1, "max_influence": 1.0}, "max_influence"),
+            ({"rate": "errors"}, "rate"),
+            ({"callback": 3}, "callback"),
+        ],
+        ids=str,
+    )
+    def test_bad_options_are_refused_by_name(self, options, words):
+        with pytest.raises(InputError, match=words):
+            curve(*labelled(), [0.1, 0.2], **options)
+
+    def test_the_order_of_alphas_does_not_matter_and_one_will_do(self):
+        X, Y = labelled(n=20, m=6)
+        forth, back = (curve(X, Y, grid, oracle=StumpOracle()) for grid in (GRID, GRID[::-1]))
+        assert forth.alphas == back.alphas == tuple(GRID)
+        assert [p.error for p in forth] == [p.error for p in back]
+        assert curve(X, Y, 0.1, oracle=StumpOracle()).alphas == (0.1,)
+
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    @pytest.mark.parametrize("name", ["stump", "regression"])
+    def test_frames_are_read_like_arrays(self, library, name):
+        X, Y = labelled(n=20, m=6)
+        columns, tasks = [f"x{k}" for k in range(3)], list("abcdef")
+        X_frame = library.DataFrame(dict(zip(columns, X.T, strict=True)))
+        Y_frame = library.DataFrame(dict(zip(tasks, Y.T, strict=True)))
+        plain = curve(X, Y, [0.05, 0.2], oracle=ORACLES[name])
+        framed = curve(X_frame, Y_frame, [0.05, 0.2], oracle=ORACLES[name])
+        for one, other in zip(plain, framed, strict=True):
+            assert other.error == pytest.approx(one.error, abs=1e-12)
+            assert other.model.task_names_ == tuple(tasks)
+            assert list(other.model.feature_names_in_) == columns
+            np.testing.assert_allclose(
+                other.model.decision_probability(X_frame), one.model.decision_probability(X)
+            )
+        (out, _) = framed.held_out(X_new=X_frame, Y_new_people=Y_frame)
+        assert out.people.error == pytest.approx(framed[0].error, abs=1e-12)
+
+    def test_weights_stand_for_rows(self):
+        X, Y = labelled(n=12, m=4)
+        counts = np.arange(12) % 3
+        rows = np.repeat(np.arange(12), counts)
+        weighted = curve(X, Y, oracle=StumpOracle(), sample_weight=counts)
+        repeated = curve(X[rows], Y[rows], oracle=StumpOracle())
+        for one, other in zip(weighted, repeated, strict=True):
+            assert one.error == pytest.approx(other.error, abs=2e-3)
+            assert one.spread <= 2 * one.alpha + 1e-6
