@@ -197,10 +197,17 @@ class TestPoints:
         for point in whole:
             said, free = point.statement(), whole.unconstrained
             assert f"within {point.alpha:g}" in said
-            assert f"are {point.spread:.3f} apart instead of {free.spread:.3f}" in said
+            outside = point.certificate.outside
+            widths = [
+                narrowest(model_rates, outside, options.get("rate"))
+                for model_rates in (point.model.individual_rates_, free.rates)
+            ]
+            if not outside:
+                np.testing.assert_allclose(widths, [point.spread, free.spread], atol=1e-9)
+            assert f"are {widths[0]:.3f} apart instead of {widths[1]:.3f}" in said
+            assert ("leaving out as many" in said) == (outside > 0)
             assert f"{100 * point.error:.1f} instead of {100 * free.error:.1f}" in said
             assert f"would make it {100 * point.coin_flips:.1f}." in said
-            outside = point.certificate.outside
             assert said.startswith(f"All but {outside:.1%}" if outside else "Everybody's")
             proved = re.search(r"could get below ([0-9.]+)\.$", said)
             assert bool(proved) == (name == "stump" and "max_influence" not in options)
@@ -214,6 +221,17 @@ class TestPoints:
         X, Y = np.arange(6.0)[:, None], np.ones((6, 3))
         said = curve(X, Y, [0.1], rate="false_positive", oracle=StumpOracle())[0].statement()
         assert "nan" not in said
+
+
+def narrowest(rates, outside, several):
+    """Return the narrowest window with all but a share outside in it; of several, the widest."""
+    n = len(rates)
+    widths = []
+    for column in rates.T if several else [rates]:
+        held = sorted(column)
+        count = round(n * (1 - outside))
+        widths.append(min(held[i + count - 1] - held[i] for i in range(n - count + 1)))
+    return max(widths)
 
 
 def plain_error_rates(model, X, Y):
@@ -408,3 +426,11 @@ class TestInput:
         for one, other in zip(weighted, repeated, strict=True):
             assert one.error == pytest.approx(other.error, abs=2e-3)
             assert one.spread <= 2 * one.alpha + 1e-6
+
+    @pytest.mark.parametrize("learn", [frontier, AverageFairClassifier().fit])
+    def test_warnings_point_at_the_line_that_asked(self, learn):
+        X, Y = labelled(n=12, m=4)
+        Y[0] = np.nan
+        with pytest.warns(UndefinedRateWarning) as caught:
+            learn(X, Y)
+        assert {warning.filename for warning in caught} == {__file__}

@@ -5,6 +5,8 @@ Every message says what was given, the rule it breaks and what to do about it.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +37,14 @@ class DegenerateTaskWarning(UserWarning):
 
 class UndefinedRateWarning(UserWarning):
     """Some individuals have no cell that counts towards the rate, so carry no constraint."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside this package that led here: the user's own."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "averagefair":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def some_of(names: Sequence[Any]) -> str:

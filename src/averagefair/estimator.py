@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from averagefair.certificate import Certificate
-from averagefair.errors import InputError
+from averagefair.errors import InputError, warn
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
 from averagefair.problem import Problem, Settled
@@ -289,16 +288,14 @@ def resolve_solver(solver: Any) -> Any:
 def warn_if_missed(certificate: Certificate) -> None:
     """Warn of a fit that ended early, or with less than was asked for."""
     if certificate.trouble:
-        warnings.warn(
+        warn(
             f"the fit ended early ({certificate.trouble}); the model is the best answer so far "
             f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
             ConvergenceWarning,
-            stacklevel=3,
         )
     if not certificate.met:
-        warnings.warn(
+        warn(
             f"{certificate.asked()}. Stopped: {certificate.stop_reason.value}. Raise alpha, allow "
             "more rounds, or use the default solver, which meets every alpha.",
             ConvergenceWarning,
-            stacklevel=3,
         )

@@ -38,11 +38,16 @@ class FrontierPoint:
         Fitted.
     unconstrained : Measurement
         The classifiers without a fairness constraint, on the same people and tasks.
+    width, unconstrained_width : float
+        How far apart people's rates are, the furthest off left out as far as this point leaves
+        people outside alpha; with nobody outside, the spread. Here, and unconstrained.
     """
 
     alpha: float
     model: AverageFairClassifier
     unconstrained: Measurement
+    width: float
+    unconstrained_width: float
 
     @property
     def certificate(self) -> Certificate:
@@ -61,8 +66,14 @@ class FrontierPoint:
 
     @property
     def coin_flips(self) -> float:
-        """Error of mixing the unconstrained model with coin flips to the same spread."""
-        return coin_flip_error(self.unconstrained, self.spread)
+        """Error of mixing the unconstrained model with coin flips until people are as near.
+
+        The paper's baseline: a share t of coin flips shrinks every difference between people by
+        1 - t, and takes the error a share t of the way to one half.
+        """
+        apart = self.unconstrained_width
+        kept = min(1.0, self.width / apart) if apart > 0 else 1.0
+        return kept * self.unconstrained.error + (1.0 - kept) * 0.5
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row of the table, by column."""
@@ -94,18 +105,24 @@ class FrontierPoint:
         if price > 0:
             cost = f"That costs {100 * price:.1f} more wrong decisions in a hundred"
         return (
-            f"{self._who()} of a common rate: the worst-off and the best-off are "
-            f"{known.spread:.3f} apart instead of {free.spread:.3f}. {cost}: "
-            f"{100 * known.error:.1f} instead of {100 * free.error:.1f}. Mixing in coin flips "
-            f"until people are as equal would make it {100 * self.coin_flips:.1f}.{self._proof()}"
+            f"{self._who()} {self.width:.3f} apart instead of {self.unconstrained_width:.3f}. "
+            f"{cost}: {100 * known.error:.1f} instead of {100 * free.error:.1f}. "
+            "Mixing in coin flips until people are as equal would make it "
+            f"{100 * self.coin_flips:.1f}.{self._proof()}"
         )
 
     def _who(self) -> str:
         known, names = self.certificate, self._names()
         if not known.outside:
-            return f"Everybody's {names} lie within {self.alpha:g}"
+            return (
+                f"Everybody's {names} lie within {self.alpha:g} of a common rate: the worst-off "
+                "and the best-off are"
+            )
         each = " (for each rate)" if isinstance(self.model.rate, list | tuple) else ""
-        return f"All but {known.outside:.1%} of the people{each} have {names} within {self.alpha:g}"
+        return (
+            f"All but {known.outside:.1%} of the people{each} have {names} within {self.alpha:g} "
+            "of a common rate: leaving out as many, the worst-off and the best-off are"
+        )
 
     def _names(self) -> str:
         words = [rate.name.replace("_", "-") for rate in resolve_rates(self.model.rate)]
@@ -294,25 +311,15 @@ def frontier(
     for alpha, solution in zip(grid, solutions, strict=True):
         model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
         model._adopt(problem, problem.settle(solution), X, Y)
-        points.append(FrontierPoint(alpha, model, unconstrained))
+        outside = model.certificate_.outside
+        widths = (
+            learner.constraints.width(learner.gather(rates), outside)
+            for rates in (model.individual_rates_, unconstrained.rates)
+        )
+        points.append(FrontierPoint(alpha, model, unconstrained, *widths))
     for trouble in {point.certificate.trouble: point.certificate for point in points}.values():
         warn_if_missed(trouble)
     return Frontier(tuple(points), unconstrained)
-
-
-def coin_flip_error(model: Measurement, spread: float) -> float:
-    """Return the error of mixing a model with fair coin flips until its spread is this small.
-
-    The paper's baseline: a share t of coin flips shrinks every difference between individuals by
-    1 - t, and takes the error a share t of the way to one half.
-
-    Examples
-    --------
-    >>> coin_flip_error(Measurement(0.1, np.array([0.0, 0.4])), spread=0.1)
-    0.4
-    """
-    kept = min(1.0, spread / model.spread) if model.spread > 0 else 1.0
-    return kept * model.error + (1.0 - kept) * 0.5
 
 
 def _grid(alphas: ArrayLike) -> list[float]:

@@ -8,7 +8,6 @@ response; otherwise it is only as good as the oracle.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from averagefair.auditor import lagrangian
 from averagefair.constants import constants
 from averagefair.constraints import Constraints
 from averagefair.costs import CostRule, Costs
-from averagefair.errors import InputError, UndefinedRateWarning, some_of
+from averagefair.errors import InputError, UndefinedRateWarning, some_of, warn
 from averagefair.measure import Decide, Measurement, Meter
 from averagefair.protocols import Hypothesis, Oracle, Rate
 from averagefair.rates import resolve_rates
@@ -221,12 +220,11 @@ class Learner:
         for rate, without in zip(self.rates, undefined, strict=True):
             if without.any():
                 names = some_of(self.sample.individual_names[without].tolist())
-                warnings.warn(
+                warn(
                     f"the {rate.name} rate of {without.sum()} of {self.sample.n} individuals is "
                     f"undefined, since none of their labels counts towards it: {names}. "
                     "They carry no constraint.",
                     UndefinedRateWarning,
-                    stacklevel=4,
                 )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.errors import DegenerateTaskWarning, some_of
+from averagefair.errors import DegenerateTaskWarning, some_of, warn
 from averagefair.protocols import Oracle
 from averagefair.sample import Sample
 
@@ -38,11 +36,10 @@ def warn_of_constant_tasks(sample: Sample, oracle: Oracle) -> None:
     if oracle.exact or tasks.size == 0:
         return
     named = some_of([repr(sample.task_names[task]) for task in tasks])
-    warnings.warn(
+    warn(
         f"{tasks.size} of {sample.m} tasks show a single label (or none) among the {sample.n} "
         f"individuals: {named}. There is nothing to learn in them: RegressionOracle and "
         "WeightedOracle give each a constant classifier, its only label (0 where none is "
         "observed). Leave them out if that is not wanted.",
         DegenerateTaskWarning,
-        stacklevel=3,
     )

@@ -83,13 +83,12 @@ class Master:
     ----------
     pool : Pool
         Plays. The first two are the constants: with them the program has a solution.
-    slack : float
     prices : array, shape (N,), optional
         What it costs to leave each constraint by 1; default: nobody may.
     """
 
-    def __init__(self, pool: Pool, slack: float, prices: FloatArray | None = None) -> None:
-        self.pool, self.slack, self.prices = pool, slack, prices
+    def __init__(self, pool: Pool, prices: FloatArray | None = None) -> None:
+        self.pool, self.slack, self.prices = pool, np.inf, prices
         self.excused = np.zeros(len(pool.constraints), dtype=bool)
         self._build()
 

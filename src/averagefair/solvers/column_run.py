@@ -1,0 +1,293 @@
+"""One run of column generation: the pool, the master over it, and where to ask next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import ceil
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.errors import SolverError
+from averagefair.learner import Learner, Play
+from averagefair.request import Request
+from averagefair.sample import FloatArray
+from averagefair.solvers import excuses
+from averagefair.solvers.center import Center
+from averagefair.solvers.iterate import Round, Solution, StopReason, Trace
+from averagefair.solvers.master import CONSTANTS, Answer, Master
+from averagefair.solvers.pool import Pool
+from averagefair.solvers.pricing import Pricer, cost
+
+if TYPE_CHECKING:
+    from averagefair.solvers.column_generation import ColumnGeneration
+
+# Gains and reduced costs smaller than these are rounding.
+_LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
+# So many rounds without a gain of tol, and a slack on the way has served.
+_APPROACH_PATIENCE = 3
+# Where a share may stay outside, it is chosen anew every so many rounds.
+_EXCUSE_EVERY = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where a run stood when it had done with a request."""
+
+    request: Request
+    answer: Answer
+    excused: NDArray[np.bool_]
+    center: FloatArray
+    oracle_calls: int
+    trace: Trace
+
+
+class ColumnRun:
+    """The pool, the master over it, and the best dual point so far (the *center*)."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        rules: ColumnGeneration,
+        request: Request,
+        rng: np.random.Generator,
+    ) -> None:
+        self.learner, self.rules, self.request = learner, rules, request
+        self.deadline = perf_counter() + (rules.time_limit or np.inf)
+        self.pricer = Pricer(learner, rules.reweightings, rules.shakes, rng, self.deadline)
+        self.constraints = learner.constraints
+        self.pool, self.seen = Pool(self.constraints), set[bytes]()
+        for play in learner.constants():
+            self.pool.add(play)
+        self.prices: FloatArray | None = None
+        if request.max_influence is not None:
+            people = learner.sample.individual_weights.sum()
+            self.prices = request.max_influence * self.constraints.multiplicities / people
+        self.master = Master(self.pool, self.prices)
+        self.center = Center(self.constraints)
+        self.excused = np.zeros(len(self.constraints), dtype=bool)
+        self.slack = 0.5
+        self.answer: Answer | None = None
+        self.aim_at(request, rules.patience)
+
+    def aim_at(self, request: Request, patience: int) -> None:
+        """Turn to a request, with all columns found so far."""
+        self.request, self.patience, self.rounds = request, patience, 0
+        self.calls_before = self.learner.calls
+        # Where there is a proof to find, directly; else by and by.
+        by_and_by = not self.learner.exact and self.rules.approach > 0
+        self._turn_to(max(request.alpha, self.slack) if by_and_by else request.alpha)
+
+    def _turn_to(self, slack: float) -> None:
+        self.slack, self.stale, self.dry = slack, True, 0
+        self.values: list[float] = []
+
+    def step(self) -> Round:
+        """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
+        if self.stale:
+            self._solve()
+        before, unsure = self._answer().value, not self.center.confirmed
+        taken = self._take_in_best(self._ask(self._next_point()))
+        if taken:
+            self._solve()
+        self.rounds += 1
+        if self.request.beta and self.rounds % _EXCUSE_EVERY == 0:
+            self._excuse()
+        answer = self._answer()
+        # Towards a proof a new column is progress, even one that does not move the value yet; and a
+        # round that had to confirm the center first has not asked for an improvement.
+        gained = answer.value < before - _LEAST_GAIN or (self.learner.exact and taken > 0)
+        self.dry = 0 if gained or unsure else self.dry + 1
+        self.values.append(answer.value)
+        error = float(answer.mixture @ self.pool.errors[: len(answer.mixture)])
+        spread = self.constraints.spread(answer.rates)
+        return Round(self.rounds, error, spread, self._gap(), self.slack)
+
+    def finished(self) -> StopReason | None:
+        """End with a proof, with an oracle that has run dry, or with too little progress.
+
+        Before the request's own slack is reached, no end: on to the next slack.
+        """
+        if self.slack > self.request.alpha:
+            if self._reason(_APPROACH_PATIENCE) is not None:
+                # The constraint begins to bind at half the spread.
+                binding = min(self.slack, 0.5 * self.constraints.spread(self._answer().rates))
+                self._turn_to(max(self.request.alpha, self.rules.approach * binding))
+            return None
+        reason = self._reason(self.patience)
+        if reason is not None and self.request.beta and self._excuse():
+            self.dry, self.values = 0, self.values[-1:]
+            return None
+        return reason
+
+    def _reason(self, patience: int) -> StopReason | None:
+        rules, values, exact = self.rules, self.values, self.learner.exact
+        if exact and self._gap() <= rules.tol:
+            return StopReason.TOLERANCE
+        # A round at each point between the center and the duals, and none has gained anything; a
+        # heuristic oracle is taken through them twice. Where nothing binds, they are all one.
+        passes = 1 if exact or not self._answer().weights.any() else 2
+        if self.dry >= self._stations() * passes:
+            return StopReason.NO_BETTER
+        if not exact and len(values) > patience:
+            gained = values[-1 - patience] - values[-1]
+            return StopReason.SLOW if gained < rules.tol else None
+        return None
+
+    def _answer(self) -> Answer:
+        assert self.answer is not None, "the master has not been solved yet"
+        return self.answer
+
+    def _gap(self) -> float:
+        return max(0.0, self._answer().value - self.center.value(self.slack))
+
+    def _stations(self) -> int:
+        """Return how many points lie between the center and the master's duals."""
+        return ceil(1.0 / (1.0 - self.rules.smoothing) - 1e-9)
+
+    def _next_point(self) -> FloatArray:
+        """Return where to ask: between the center and the master's duals."""
+        if not self.center.confirmed:
+            return self.center.weights
+        stay = max(0.0, 1.0 - (self.dry % self._stations() + 1) * (1.0 - self.rules.smoothing))
+        return stay * self.center.weights + (1.0 - stay) * self._answer().weights
+
+    def _ask(self, point: FloatArray) -> list[Play]:
+        """Return the Learner's answers around a point; it becomes the center if it is the best."""
+        plays = self.pricer.ask(point, vain_rounds=self.dry)
+        least = min(cost(play, point) for play in plays)
+        known = float((self.pool.errors + self.pool.rates @ point).min())
+        self.center.offer(point, min(least, known), self.slack)
+        return plays
+
+    def _take_in_best(self, plays: list[Play]) -> int:
+        """Take the plays that promise most into the pool; return how many."""
+        answer = self._answer()
+        promise = [cost(play, answer.weights) - answer.threshold for play in plays]
+        taken = 0
+        for place in np.argsort(promise, kind="stable"):
+            if promise[place] >= -_LEAST_REDUCED_COST or taken == self.rules.columns_per_round:
+                break
+            taken += self._take_in(plays[place])
+        return taken
+
+    def _take_in(self, play: Play) -> bool:
+        """Take a play into the pool unless one just like it is there."""
+        digest = blake2b(play.rates.tobytes(), digest_size=16)
+        digest.update(np.float64(play.error).tobytes())
+        if digest.digest() in self.seen:
+            return False
+        self.seen.add(digest.digest())
+        self.pool.add(play)
+        self.center.correct(play)
+        return True
+
+    def _solve(self, *, in_time: bool = True) -> None:
+        seconds = max(0.0, self.deadline - perf_counter()) if in_time else np.inf
+        self.answer = self.master.solve(self.slack, self.excused, seconds)
+        self.stale = False
+
+    def _excuse(self) -> bool:
+        """Choose anew who may stay outside; return whether that gained anything."""
+        before, excused = self._answer(), self.excused
+        for choice in excuses.choices(before, self.constraints, self.slack, self.request.beta):
+            if (choice == excused).all():
+                continue
+            self.excused = choice
+            self._solve()
+            if self._answer().value < before.value - _LEAST_GAIN:
+                self.center.leave_alone(choice)
+                return True
+        self.answer, self.excused = before, excused
+        return False
+
+    def point(self, trace: Trace) -> Point:
+        """Say where the run stands with its request."""
+        if self.stale or self.slack != self.request.alpha:
+            # Ended on the way: there is an answer to the request all the same.
+            self._turn_to(self.request.alpha)
+            try:
+                self._solve(in_time=False)
+            except (SolverError, KeyboardInterrupt):
+                if self.answer is None:
+                    raise
+                self.answer = self._evened_out(self.answer)
+        return Point(
+            request=self.request,
+            answer=self._answer(),
+            excused=self.excused,
+            center=self.center.weights,
+            oracle_calls=self.learner.calls - self.calls_before,
+            trace=trace,
+        )
+
+    def _evened_out(self, answer: Answer) -> Answer:
+        """Mix coin flips into an answer until it keeps to the slack, without a linear program."""
+        spread = self.constraints.spread(answer.rates)
+        kept = min(1.0, 2.0 * self.slack / spread) if spread > 0 else 1.0
+        mixture = kept * answer.mixture
+        mixture[:CONSTANTS] += 0.5 * (1.0 - kept)
+        rates = kept * answer.rates + 0.5 * (1.0 - kept)
+        return replace(
+            answer,
+            value=float(mixture @ self.pool.errors[: len(mixture)]),
+            mixture=mixture,
+            rates=rates,
+            common_rates=self.constraints.middle(rates),
+        )
+
+    def solve_again(self, point: Point, also: Point | None) -> Point:
+        """Solve a request over the whole pool, with its own exceptions or another's if better."""
+        self._turn_to(point.request.alpha)
+        best = point
+        for choice in (point, also):
+            if choice is None or (choice is also and (also.excused == point.excused).all()):
+                continue
+            self.excused = choice.excused
+            try:
+                self._solve(in_time=False)
+            except (SolverError, KeyboardInterrupt):
+                continue
+            if self._answer().value < best.answer.value:
+                best = replace(best, answer=self._answer(), excused=choice.excused)
+                if choice is also:
+                    # Its bound is for these exceptions; what was proved before is not.
+                    trace = point.trace._replace(stop_reason=StopReason.NO_BETTER)
+                    best = replace(best, center=choice.center, trace=trace)
+        return best
+
+    def solution(self, point: Point) -> Solution:
+        """Hand on a point: only columns with a chance survive."""
+        answer, request, trace = point.answer, point.request, point.trace
+        used = np.flatnonzero(answer.mixture)
+        used = used[used >= CONSTANTS]
+        weights = [np.where(point.excused, 0.0, w) for w in (point.center, answer.weights)]
+        prices: FloatArray | float = 1.0 / request.alpha
+        if self.prices is not None:
+            prices = self.prices
+            weights = [np.clip(w, -self.prices, self.prices) for w in weights]
+        elif point.excused.any():
+            prices = np.where(point.excused, 0.0, prices)
+        zero, one = answer.mixture[:CONSTANTS]
+        return Solution(
+            request=request,
+            weights=np.array([self.pool.weights[k] for k in used]).reshape(
+                len(used), len(self.constraints)
+            ),
+            mixture=answer.mixture[used],
+            constants=(float(zero), float(one)),
+            hypotheses=[self.pool.hypotheses[column] for column in used],
+            common_rates=answer.common_rates,
+            multipliers=None,
+            dual_points=weights,
+            prices=prices,
+            aim=request.alpha,
+            history=trace.history,
+            oracle_calls=point.oracle_calls,
+            stop_reason=trace.stop_reason,
+            seconds=trace.seconds,
+            trouble=trace.trouble,
+        )
