@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import islice
 from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -95,7 +96,7 @@ class ColumnRun:
             self._solve()
         self.rounds += 1
         if self.request.beta and self.rounds % _EXCUSE_EVERY == 0:
-            self._excuse()
+            self._excuse(by_price_alone=True)
         answer = self._answer()
         # Towards a proof a new column is progress, even one that does not move the value yet; and a
         # round that had to confirm the center first has not asked for an improvement.
@@ -190,10 +191,11 @@ class ColumnRun:
         self.answer = self.master.solve(self.slack, self.excused, seconds)
         self.stale = False
 
-    def _excuse(self) -> bool:
+    def _excuse(self, *, by_price_alone: bool = False) -> bool:
         """Choose anew who may stay outside; return whether that gained anything."""
         before, excused = self._answer(), self.excused
-        for choice in excuses.choices(before, self.constraints, self.slack, self.request.beta):
+        choices = excuses.choices(before, self.constraints, self.slack, self.request.beta)
+        for choice in islice(choices, 1 if by_price_alone else None):
             if (choice == excused).all():
                 continue
             self.excused = choice

@@ -31,9 +31,10 @@ def choices(
     outside = np.abs(off) > slack + _ROUNDING
     # What one person pays; somebody who stands for many is not dearer for that.
     price = np.abs(answer.weights) / constraints.multiplicities
-    for merit in (price, off, -off):
-        order = np.lexsort((-np.abs(off), -merit, ~outside))
-        yield _first(order, constraints, beta)
+    # Excused without need, somebody would drift outside and use the share up.
+    for merit, needed in ((price, outside | (price > 0)), (off, off > 0), (-off, off < 0)):
+        order = np.lexsort((-merit, ~outside))
+        yield _first(order[(outside | needed)[order]], constraints, beta)
 
 
 def _first(order: NDArray[np.intp], constraints: Constraints, beta: float) -> NDArray[np.bool_]:
