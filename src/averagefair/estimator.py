@@ -77,7 +77,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     classifiers_ : Mixture
         The classifiers of the training tasks.
     history_ : structured array, shape (rounds,)
-        Round, error, spread and gap after each round.
+        Round, error, spread, gap and the slack kept to, after each round.
     undefined_individuals_ : array
         Names of those who carry no constraint, since none of their labels counts.
     task_names_ : tuple of str
