@@ -54,7 +54,7 @@ def test_the_demo_shows_what_was_learned(shown):
 
 
 def test_the_readme_shows_the_demos_output(shown):
-    """Word by word; figures to two hundredths, since another machine may find other columns."""
+    """Word by word; figures to 0.04, since another machine may find other columns."""
     (quoted,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
     number = r"\d+(?:\.\d+)?"
     assert re.sub(rf"\s*{number}", "", quoted).split() == re.sub(rf"\s*{number}", "", shown).split()
@@ -62,7 +62,7 @@ def test_the_readme_shows_the_demos_output(shown):
     np.testing.assert_allclose(
         [float(rate) for rate in re.findall(rates, quoted)],
         [float(rate) for rate in re.findall(rates, shown)],
-        atol=0.02,
+        atol=0.04,
     )
 
 
