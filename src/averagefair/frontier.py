@@ -23,7 +23,6 @@ from averagefair.solvers.iterate import Callback
 from averagefair.text import table
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
-COLUMNS = ("alpha", "error", "spread", "common_rate", "gap", "columns", "seconds", "coin_flips")
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,22 +77,17 @@ class FrontierPoint:
     def to_dict(self) -> dict[str, Any]:
         """Return the row of the table, by column."""
         known = self.certificate
-        return dict(
-            zip(
-                COLUMNS,
-                (
-                    self.alpha,
-                    known.error,
-                    known.spread,
-                    known.common_rate,
-                    known.gap,
-                    known.columns,
-                    known.seconds,
-                    self.coin_flips,
-                ),
-                strict=True,
-            )
-        )
+        return {
+            "alpha": self.alpha,
+            "error": known.error,
+            "spread": known.spread,
+            "outside": known.outside,
+            "common_rate": known.common_rate,
+            "gap": known.gap,
+            "columns": known.columns,
+            "seconds": known.seconds,
+            "coin_flips": self.coin_flips,
+        }
 
     def statement(self) -> str:
         """Say in plain words what fairness costs here."""
@@ -229,7 +223,7 @@ class Frontier:
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the table, a list for each column."""
         rows = [point.to_dict() for point in self.points]
-        return {column: [row[column] for row in rows] for column in COLUMNS}
+        return {column: [row[column] for row in rows] for column in rows[0]}
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame (pandas must be installed)."""
@@ -238,13 +232,14 @@ class Frontier:
         return pd.DataFrame(self.to_dict())
 
     def __str__(self) -> str:
-        rows = [
-            [_written(name, value) for name, value in point.to_dict().items()]
-            for point in self.points
-        ]
+        columns = self.to_dict()
+        rows = zip(
+            *([_written(name, value) for value in column] for name, column in columns.items()),
+            strict=True,
+        )
         free = self.unconstrained
         end = f"unconstrained: error {free.error:.4f}, spread {free.spread:.4f}"
-        return f"{table([name.replace('_', ' ') for name in COLUMNS], rows)}\n{end}"
+        return f"{table([name.replace('_', ' ') for name in columns], rows)}\n{end}"
 
     __repr__ = __str__
 
@@ -340,6 +335,8 @@ def _written(name: str, value: Any) -> str:
         return " ".join(f"{part:.4f}" for part in value)
     if name == "columns":
         return str(value)
+    if name == "outside":
+        return f"{value:.1%}"
     if isinstance(value, float) and np.isnan(value):
         return "unknown"
     return f"{value:.2f}" if name in ("alpha", "seconds") else f"{value:.4f}"
