@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from common import communities, heading, machine, paper_data, resident, table, verdict
@@ -208,17 +208,58 @@ def report_out_of_sample() -> None:
         heading(
             f"Out of sample: {name}",
             f"{len(split.X)} people to train, {len(split.X_new)} new; {split.Y.shape[1]} tasks, "
-            f"{split.Y_new_tasks.shape[1]} new; error / standard deviation of the individual "
-            "error rates, noise of few tasks taken off",
+            f"{split.Y_new_tasks.shape[1]} new; error / spread / standard deviation of the "
+            "individual error rates, noise of few tasks taken off",
         )
-        alike = agreement(split)
         print(
-            f"correlation of people's error rates on old and new tasks, unconstrained: {alike:.2f}"
+            "people's unconstrained error rates on old and new tasks correlate: "
+            f"{agreement(split):.2f}"
         )
+        found = [*out_of_sample(split)]
         table(
             ["", "alpha", "training", "new people", "new tasks", "both new", "seconds"],
-            [*out_of_sample(split)],
+            [
+                [row.method, row.alpha, *map(written, row.corners), f"{row.seconds:.1f}"]
+                for row in found
+            ],
         )
+        print(
+            "\nHow much less error than the averages (and the unconstrained end) have at equal "
+            "deviation / at equal spread, interpolated:"
+        )
+        table(["", "alpha", "new people", "new tasks", "both new"], margins(found))
+
+
+class Row(NamedTuple):
+    """One fit: error, spread and de-noised deviation on each corner of a split."""
+
+    method: str
+    alpha: str
+    corners: list[tuple[float, float, float]]
+    seconds: float
+
+
+def written(corner: tuple[float, float, float]) -> str:
+    error, spread, deviation = corner
+    return f"{error:.4f} / {spread:.3f} / {deviation:.3f}"
+
+
+def margins(found: list[Row]) -> list[list[str]]:
+    """Return, for each fit by columns, what it gains over the averages at equal unfairness."""
+    columns = [row for row in found if row.method.startswith("columns")]
+    known_corners = [row.corners for row in found if row not in columns]
+    rows = []
+    for row in columns:
+        cells = []
+        for corner in (1, 2, 3):
+            gains = []
+            for measure in (2, 1):
+                line = sorted((at[corner][measure], at[corner][0]) for at in known_corners)
+                level = np.interp(row.corners[corner][measure], *zip(*line, strict=True))
+                gains.append(f"{level - row.corners[corner][0]:+.3f}")
+            cells.append(" / ".join(gains))
+        rows.append([row.method, row.alpha, *cells])
+    return rows
 
 
 def shuffled_tasks(data: Split) -> Split:
@@ -237,9 +278,9 @@ def shuffled_tasks(data: Split) -> Split:
     )
 
 
-def out_of_sample(data: Split) -> Iterator[list[str]]:
+def out_of_sample(data: Split) -> Iterator[Row]:
     free = [unconstrained_losses(data.X, Y, X, Z) for Y, X, Z in corners(data)]
-    yield ["unconstrained", "", *map(error_and_deviation, free), ""]
+    yield Row("unconstrained", "", [*map(figures, free)], 0.0)
     for name, (solver, params, alphas) in METHODS.items():
         for alpha in alphas:
             model, seconds = clocked(
@@ -251,8 +292,7 @@ def out_of_sample(data: Split) -> Iterator[list[str]]:
                 np.abs(maker.decision_probability(X) - Z)
                 for maker, (_, X, Z) in zip(makers, corners(data), strict=True)
             ]
-            cells = map(error_and_deviation, losses)
-            yield [name, f"{alpha:.2f}", *cells, f"{seconds:.1f}"]
+            yield Row(name, f"{alpha:.2f}", [*map(figures, losses)], seconds)
 
 
 def corners(data: Split) -> list[tuple[Any, Any, Any]]:
@@ -271,9 +311,11 @@ def unconstrained_losses(X: Any, Y: Any, X_test: Any, Y_test: Any) -> NDArray[np
     return np.abs(hypothesis.decide(X_test) - Y_test.astype(np.float64))
 
 
-def error_and_deviation(losses: NDArray[np.float64]) -> str:
-    variance = denoised_variance(losses)
-    return f"{losses.mean():.4f} / {np.sign(variance) * np.sqrt(abs(variance)):.3f}"
+def figures(losses: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the error, the spread of the individual rates, and their de-noised deviation."""
+    variance, rates = denoised_variance(losses), losses.mean(axis=1)
+    deviation = float(np.sign(variance) * np.sqrt(abs(variance)))
+    return float(losses.mean()), float(np.ptp(rates)), deviation
 
 
 def denoised_variance(losses: NDArray[np.float64]) -> float:
