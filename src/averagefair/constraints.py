@@ -74,17 +74,22 @@ class Constraints:
         low, high = self._ends(rates)
         return float((high - low).max(initial=0.0, where=high >= low))
 
-    def middle(self, rates: FloatArray) -> FloatArray:
-        """Return the common rates that are nearest to everybody, shape (rates,)."""
-        low, high = self._ends(rates)
+    def middle(self, rates: FloatArray, of: NDArray[np.bool_] | None = None) -> FloatArray:
+        """Return the common rates that are nearest to everybody, or to these; shape (rates,)."""
+        low, high = self._ends(rates, of)
         some = high >= low
         return 0.5 * (np.where(some, low, 0.5) + np.where(some, high, 0.5))
 
-    def _ends(self, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _ends(
+        self, rates: FloatArray, of: NDArray[np.bool_] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest of each rate; inf and -inf where there are none."""
+        rate_of = self.rate_of
+        if of is not None:
+            rates, rate_of = rates[of], rate_of[of]
         low, high = np.full(self.rate_count, np.inf), np.full(self.rate_count, -np.inf)
-        np.minimum.at(low, self.rate_of, rates)
-        np.maximum.at(high, self.rate_of, rates)
+        np.minimum.at(low, rate_of, rates)
+        np.maximum.at(high, rate_of, rates)
         return low, high
 
     def share_outside(self, rates: FloatArray, slack: float) -> float:

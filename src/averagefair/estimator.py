@@ -22,7 +22,7 @@ from averagefair.rates import ErrorRate
 from averagefair.request import Request
 from averagefair.sample import FloatArray, Sample
 from averagefair.solvers import ColumnGeneration
-from averagefair.solvers.iterate import Callback
+from averagefair.solvers.iterate import Callback, StopReason
 from averagefair.tables import read_table
 
 DEFAULT_ALPHA = 0.05
@@ -290,6 +290,12 @@ def warn_if_missed(certificate: Certificate) -> None:
     if certificate.trouble:
         warn(
             f"the fit ended early ({certificate.trouble}); the model is the best answer so far "
+            f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
+            ConvergenceWarning,
+        )
+    if certificate.stop_reason is StopReason.INTERRUPTED:
+        warn(
+            "the fit was interrupted; the model is the best answer so far "
             f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
             ConvergenceWarning,
         )

@@ -19,7 +19,7 @@ from averagefair.measure import Measurement
 from averagefair.protocols import Rate
 from averagefair.rates import resolve_rates
 from averagefair.request import Request
-from averagefair.solvers.iterate import Callback
+from averagefair.solvers.iterate import Callback, StopReason
 from averagefair.text import table
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
@@ -36,7 +36,7 @@ class FrontierPoint:
     model : AverageFairClassifier
         Fitted.
     unconstrained : Measurement
-        The classifiers without a fairness constraint, on the same people and tasks.
+        The least error found without a fairness constraint, on the same people and tasks.
     width, unconstrained_width : float
         How far apart people's rates are, the furthest off left out as far as this point leaves
         people outside alpha; with nobody outside, the spread. Here, and unconstrained.
@@ -102,20 +102,19 @@ class FrontierPoint:
             f"{self._who()} {self.width:.3f} apart instead of {self.unconstrained_width:.3f}. "
             f"{cost}: {100 * known.error:.1f} instead of {100 * free.error:.1f}. "
             "Mixing in coin flips until people are as equal would make it "
-            f"{100 * self.coin_flips:.1f}.{self._proof()}"
+            f"{100 * self.coin_flips:.1f}.{self._proof()}{self._caveat()}"
         )
 
     def _who(self) -> str:
         known, names = self.certificate, self._names()
+        several = isinstance(self.model.rate, list | tuple)
+        where = f"within {self.alpha:g} of a common rate{' of their own' if several else ''}"
         if not known.outside:
-            return (
-                f"Everybody's {names} lie within {self.alpha:g} of a common rate: the worst-off "
-                "and the best-off are"
-            )
-        each = " (for each rate)" if isinstance(self.model.rate, list | tuple) else ""
+            return f"Everybody's {names} lie {where}: the worst-off and the best-off are"
+        each = " (for each rate)" if several else ""
         return (
-            f"All but {known.outside:.1%} of the people{each} have {names} within {self.alpha:g} "
-            "of a common rate: leaving out as many, the worst-off and the best-off are"
+            f"All but {known.outside:.1%} of the people{each} have {names} {where}: leaving out as "
+            "many, the worst-off and the best-off are"
         )
 
     def _names(self) -> str:
@@ -127,11 +126,19 @@ class FrontierPoint:
         # With bounded influence the bound is on the error plus a price, which is nobody's concern.
         if np.isnan(known.lower) or known.request.max_influence is not None:
             return ""
-        exceptions = " with these exceptions" if known.request.beta else ""
+        exceptions = ", with these exceptions," if known.request.beta else ""
+        # Rounded down: not a hair more than is proved.
+        least = np.floor(1000 * known.lower) / 10
         return (
-            f" No mixture of the class's classifiers{exceptions} could get below "
-            f"{100 * known.lower:.1f}."
+            f" No mixture of the class's classifiers that is as fair{exceptions} could get below "
+            f"{least:.1f}."
         )
+
+    def _caveat(self) -> str:
+        reason = self.certificate.stop_reason
+        if reason.cut_short or reason is StopReason.ROUNDS:
+            return f" The search was cut short ({reason.value}): a better answer may exist."
+        return ""
 
     def __repr__(self) -> str:
         return f"FrontierPoint(alpha={self.alpha:g}, error={self.error:.4f})"
@@ -147,7 +154,7 @@ class Frontier:
         By ascending alpha. A larger alpha never costs more (with ``max_influence``: the error plus
         the price of those outside, ``certificate.upper``, never does).
     unconstrained : Measurement
-        The other end: the classifiers that pay no heed to fairness.
+        The other end: the least error found with no heed to fairness (alpha 0.5).
     """
 
     points: tuple[FrontierPoint, ...]
@@ -287,7 +294,8 @@ def frontier(
             f"{solver!r}."
         )
     grid = _grid(alphas)
-    requests = [Request(alpha, beta, max_influence) for alpha in grid]
+    # At 0.5 nothing binds: that is the unconstrained end.
+    requests = [Request(alpha, beta, max_influence) for alpha in (*grid, 0.5)]
     template = AverageFairClassifier(
         rate=rate,
         oracle=oracle,
@@ -299,9 +307,8 @@ def frontier(
     )
     problem = template._pose(X, Y, sample_weight, task_weight)
     learner = problem.learner
-    free = learner.respond(np.zeros(len(learner.constraints)))
-    unconstrained = learner.measure_present(free.hypothesis.decide)
-    solutions = solver.path(learner, requests, callback=callback, rng=problem.rng)
+    *solutions, free = solver.path(learner, requests, callback=callback, rng=problem.rng)
+    unconstrained = learner.measure_present(problem.settle(free).classifiers.chances)
     points = []
     for alpha, solution in zip(grid, solutions, strict=True):
         model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
@@ -312,8 +319,10 @@ def frontier(
             for rates in (model.individual_rates_, unconstrained.rates)
         )
         points.append(FrontierPoint(alpha, model, unconstrained, *widths))
-    for trouble in {point.certificate.trouble: point.certificate for point in points}.values():
-        warn_if_missed(trouble)
+    # One warning of a kind, not one for each point.
+    known = [point.certificate for point in points]
+    for one in {(each.trouble, each.stop_reason, each.met): each for each in known}.values():
+        warn_if_missed(one)
     return Frontier(tuple(points), unconstrained)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
@@ -66,6 +67,13 @@ def held_out(
     >>> test.people.rates.shape
     (60,)
     """
+    if not isinstance(model, AverageFairClassifier):
+        raise InputError(
+            "held_out measures an AverageFairClassifier; got "
+            f"{type(model).__name__}. Of a pipeline or a search take the fitted step, e.g. "
+            "pipeline[-1] or search.best_estimator_, and features as that step gets them."
+        )
+    check_is_fitted(model)
     people_are_new = Y_new_people is not None or Y_new_both is not None
     if people_are_new != (X_new is not None):
         raise InputError(

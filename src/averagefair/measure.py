@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
-from averagefair.rates import resolve_rate
+from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
 from averagefair.tables import check_same_rows, read_table
 
@@ -155,18 +155,20 @@ class Meter:
 def individual_rates(
     labels: Any,
     decisions: Any,
-    rate: str | Rate = "error",
+    rate: str | Rate | Sequence[str | Rate] = "error",
     *,
     task_weights: ArrayLike | None = None,
 ) -> FloatArray:
-    """Return the individual rates of anybody's decisions, shape (n,); NaN where undefined.
+    """Return the individual rates of anybody's decisions; NaN where undefined.
+
+    Shape (n,), or (n, rates) where ``rate`` is a list.
 
     Parameters
     ----------
     labels : array-like or DataFrame, shape (n, m), entries 0, 1 or blank
     decisions : array-like or DataFrame, shape (n, m), entries in [0, 1]
         Decisions, or chances of deciding 1.
-    rate : {"error", "false_positive", "false_negative"} or Rate
+    rate : {"error", "false_positive", "false_negative"}, Rate, or list of these
     task_weights : array-like of shape (m,), optional
 
     Examples
@@ -195,4 +197,6 @@ def individual_rates(
             f"values from {float(chances.min())!r} to {float(chances.max())!r}."
         )
     sample = Sample(chances, labels, task_weights=task_weights)
-    return Meter(sample, resolve_rate(rate))(lambda block: block).rates
+    rates = resolve_rates(rate)
+    meter = Meter(sample, rates if isinstance(rate, list | tuple) else rates[0])
+    return meter(lambda block: block).rates

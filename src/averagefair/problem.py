@@ -104,7 +104,7 @@ class Problem:
             self.learner.scatter(solution.weights[first]),
             chances,
             self.seed,
-            solution.constants or (0.0, 0.0),
+            solution.constants,
         )
         if solution.hypotheses is None:
             classifiers = mapping.classifiers(self.learned)

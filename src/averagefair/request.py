@@ -18,7 +18,7 @@ class Request:
 
     Parameters
     ----------
-    alpha : float in (0, 0.5]
+    alpha : float in [1e-6, 0.5]
         The slack: how far a rate may lie from the common rate.
     beta : float in [0, 1), default 0
         The share of people who may lie outside (the beta of the paper's definition of
@@ -34,15 +34,22 @@ class Request:
 
     def __post_init__(self) -> None:
         try:
-            positive_number("alpha", self.alpha, most=0.5)
+            alpha = positive_number("alpha", self.alpha, most=0.5)
         except InputError as error:
             raise InputError(
                 f"{error} At 0.5 the constraint never binds: rates lie in [0, 1], all within 0.5 "
                 "of a half."
             ) from None
-        number_below("beta", self.beta, 1.0)
+        if alpha < ROUNDING:
+            raise InputError(
+                f"`alpha` must be at least {ROUNDING:g}, the precision of rates; got {alpha!r}."
+            )
+        # Whatever kind of number was given, from here on it is a float.
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", number_below("beta", self.beta, 1.0))
         if self.max_influence is not None:
-            positive_number("max_influence", self.max_influence)
+            influence = positive_number("max_influence", self.max_influence)
+            object.__setattr__(self, "max_influence", influence)
             if self.beta > 0:
                 raise InputError(
                     f"give either beta (here {self.beta:g}) or max_influence (here "

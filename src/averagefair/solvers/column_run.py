@@ -268,8 +268,10 @@ class ColumnRun:
         used = used[used >= CONSTANTS]
         weights = [np.where(point.excused, 0.0, w) for w in (point.center, answer.weights)]
         prices: FloatArray | float = 1.0 / request.alpha
+        # Any common rate that everybody is near to would do; the middle one says most.
+        common_rates = self.constraints.middle(answer.rates, ~point.excused)
         if self.prices is not None:
-            prices = self.prices
+            prices, common_rates = self.prices, answer.common_rates
             weights = [np.clip(w, -self.prices, self.prices) for w in weights]
         elif point.excused.any():
             prices = np.where(point.excused, 0.0, prices)
@@ -282,7 +284,7 @@ class ColumnRun:
             mixture=answer.mixture[used],
             constants=(float(zero), float(one)),
             hypotheses=[self.pool.hypotheses[column] for column in used],
-            common_rates=answer.common_rates,
+            common_rates=common_rates,
             multipliers=None,
             dual_points=weights,
             prices=prices,

@@ -204,7 +204,7 @@ class ExponentiatedGradient:
             request=request,
             weights=np.array(run.pool.weights[:played]),
             mixture=counts / counts.sum(),
-            constants=None,
+            constants=(0.0, 0.0),
             hypotheses=None if batches is not None else run.pool.hypotheses[:played],
             common_rates=counts @ run.pool.common_rates[:played] / counts.sum(),
             multipliers=run.multipliers(),

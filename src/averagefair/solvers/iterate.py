@@ -79,9 +79,8 @@ class Solution:
         The weights w of each play.
     mixture : array, shape (k,)
         The chance of each play.
-    constants : pair of float, or None
-        The chances of "always 0" and "always 1"; with ``mixture`` they sum to 1. None where the
-        solver leaves the constants to the class.
+    constants : pair of float
+        The chances of "always 0" and "always 1"; with ``mixture`` they sum to 1.
     hypotheses : sequence of length k, or None
         The classifiers of each play; None where rounds looked at batches of tasks only, and the
         mapping has to rebuild them.
@@ -107,7 +106,7 @@ class Solution:
     request: Request
     weights: FloatArray
     mixture: FloatArray
-    constants: tuple[float, float] | None
+    constants: tuple[float, float]
     hypotheses: Sequence[Hypothesis] | None
     common_rates: FloatArray
     multipliers: FloatArray | None

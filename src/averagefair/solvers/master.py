@@ -7,8 +7,8 @@
 over and under are there only where people may stay outside at a price (``max_influence``).
 Otherwise everybody is held to the slack: the two constants among the plays make that possible, so
 no shared slack variable is needed. (Nor would it ever be used: mixed half and half the constants
-are fair with the whole slack to spare and err on at most everybody, so the multipliers never add
-up to more than 1 / slack.)
+err half the time on everybody, with the whole slack to spare, so the multipliers never add up to
+more than 1 / (2 slack).)
 
 One live HiGHS model: plays are added as columns, constraints as rows once they are violated (of
 many people only few bind), and every solve starts from the last basis. Columns and rows that have
