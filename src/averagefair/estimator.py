@@ -37,7 +37,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Parameters
     ----------
-    alpha : float in (0, 0.5], optional
+    alpha : float in [1e-6, 0.5], optional
         The slack: how far an individual's rate may lie from the common rate, so that two people
         differ by at most 2 alpha. Default: 0.05, or the slack the solver was set up for.
     rate : {"error", "false_positive", "false_negative"}, Rate, or list of these, default "error"

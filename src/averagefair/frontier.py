@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from averagefair.certificate import Certificate
+from averagefair.certificate import Certificate, Status
 from averagefair.checks import number_below
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier, resolve_solver, warn_if_missed
@@ -123,6 +123,8 @@ class FrontierPoint:
 
     def _proof(self) -> str:
         known = self.certificate
+        if known.status is Status.HEURISTIC:
+            return " Whether it could cost less is not known: the oracle is a heuristic."
         # With bounded influence the bound is on the error plus a price, which is nobody's concern.
         if np.isnan(known.lower) or known.request.max_influence is not None:
             return ""
@@ -272,7 +274,7 @@ def frontier(
     ----------
     X, Y : array-like or DataFrame
         Features (n, d) and labels (n, m); NaN, None or missing where unobserved.
-    alphas : sequence of float in (0, 0.5], default 0.02, 0.03, ..., 0.22
+    alphas : sequence of float in [1e-6, 0.5], default 0.02, 0.03, ..., 0.22
     rate, oracle, beta, max_influence, random_state, callback, sample_weight, task_weight
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
     solver : ColumnGeneration, optional

@@ -36,8 +36,8 @@ _TOLERANCE = 1e-9
 _LEAST_CHANCE = 1e-10
 # So many violated constraints, or sleeping columns, enter at a time, the worst first.
 _ROWS_AT_A_TIME, _COLUMNS_AT_A_TIME = 200, 50
-# Tidy up once the program has this many times the rows or columns it needs, and some more.
-_CROWDED, _SOME_MORE = 2, 100
+# Tidy up once the program has so many times the rows or the columns it needs, and some more.
+_CROWDED_ROWS, _CROWDED_COLUMNS, _SOME_MORE = 2, 4, 100
 # Constraints this near to binding stay awake.
 _NEARLY = 0.9
 _PRIMAL, _DUAL = 4, 1
@@ -116,19 +116,14 @@ class Master:
         nothing = np.zeros((common_rates, 0))
         self._add_columns(np.full(common_rates, _NO_PLAY), np.zeros(common_rates), nothing, 1.0)
 
-    def solve(
-        self,
-        slack: float,
-        excused: NDArray[np.bool_] | None = None,
-        seconds: float = np.inf,
-    ) -> Answer:
+    def solve(self, slack: float, excused: NDArray[np.bool_], seconds: float = np.inf) -> Answer:
         """Solve to optimality over all plays of the pool and all constraints.
 
         Parameters
         ----------
         slack : float
-        excused : bool array, shape (N,), optional
-            Hold these constraints to nothing. Default: the same as before.
+        excused : bool array, shape (N,)
+            Hold these constraints to nothing.
         seconds : float
             Give up after so long, with a SolverTimeoutError.
         """
@@ -136,7 +131,7 @@ class Master:
             self._build()
         # Whatever happens in between (Ctrl-C not least) may leave the program half changed.
         self._broken = True
-        self._bound(slack, self.excused if excused is None else excused)
+        self._bound(slack, excused)
         new = np.arange(self._known_plays, len(self.pool))
         self._known_plays = len(self.pool)
         self._wake_plays(new)
@@ -229,9 +224,9 @@ class Master:
     def _tidy(self, answer: Answer) -> None:
         """Put to sleep what has served, once there is much of it. The basis stays."""
         used = int(np.count_nonzero(answer.mixture))
-        plays, rows = np.count_nonzero(self._plays >= 0), len(self.rows)
-        binding = np.count_nonzero(answer.weights)
-        if plays <= 2 * _CROWDED * used + _SOME_MORE and rows <= _CROWDED * binding + _SOME_MORE:
+        spare_plays = np.count_nonzero(self._plays >= 0) - _CROWDED_COLUMNS * used
+        spare_rows = len(self.rows) - _CROWDED_ROWS * np.count_nonzero(answer.weights)
+        if max(spare_plays, spare_rows) <= _SOME_MORE:
             return
         basis = self._highs.getBasis()
         column_state, row_state = np.array(basis.col_status), np.array(basis.row_status)
