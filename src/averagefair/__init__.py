@@ -4,6 +4,7 @@ Kearns, Roth and Sharifi-Malvajerdi (2019), "Average Individual Fairness: Algori
 Generalization and Experiments".
 """
 
+from averagefair.auditing import Audit, audit
 from averagefair.certificate import Certificate, Status
 from averagefair.errors import (
     DegenerateTaskWarning,
@@ -26,6 +27,7 @@ from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, Round, 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Audit",
     "AverageFairClassifier",
     "Certificate",
     "ColumnGeneration",
@@ -50,6 +52,7 @@ __all__ = [
     "StumpOracle",
     "UndefinedRateWarning",
     "WeightedOracle",
+    "audit",
     "frontier",
     "held_out",
     "individual_rates",

@@ -45,6 +45,21 @@ def positive_number(name: str, value: Any, most: float = inf) -> float:
     raise InputError(f"`{name}` must {rule}; got {value!r}.")
 
 
+def number_between(name: str, value: Any, low: float = 0.0, high: float = 1.0) -> float:
+    """Return ``value`` as a float in (low, high), or refuse it.
+
+    Examples
+    --------
+    >>> number_between("confidence", 95)
+    Traceback (most recent call last):
+    averagefair.errors.InputError: `confidence` must lie in (0, 1); got 95.
+    """
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if number and low < value < high:
+        return float(value)
+    raise InputError(f"`{name}` must lie in ({low:g}, {high:g}); got {value!r}.")
+
+
 def number_below(name: str, value: Any, bound: float) -> float:
     """Return ``value`` as a float in [0, bound), or refuse it.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.sample import FloatArray
+from averagefair.windows import fullest, narrowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,51 +99,27 @@ class Constraints:
         The window may lie anywhere: fairness asks for *some* common rate. With several rates each
         has its own window, and the largest share counts.
         """
-        return max(_share_outside(*mine, 2.0 * slack) for mine in self._by_rate(rates))
+        return max(
+            (fullest(mine, 2.0 * slack, below)[1] for mine, below in self._by_rate(rates)),
+            default=0.0,
+        )
 
     def width(self, rates: FloatArray, outside: float) -> float:
         """Return the width of the narrowest window that leaves out no more than this share.
 
         With several rates, the widest of theirs. With nobody left out it is the spread.
         """
-        return max(_width(*mine, outside) for mine in self._by_rate(rates))
+        windows = (narrowest(mine, outside, below) for mine, below in self._by_rate(rates))
+        return max((window.width for window in windows), default=0.0)
 
     def _by_rate(self, rates: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield each rate's rates in ascending order, and the running sum of people from 0 on."""
+        """Yield each rate's rates in ascending order, and the running sum of people from 0 on.
+
+        A rate that nobody has is passed over.
+        """
         for rate in range(self.rate_count):
             mine = np.flatnonzero(self.rate_of == rate)
+            if not mine.size:
+                continue
             order = mine[np.argsort(rates[mine])]
             yield rates[order], np.append(0.0, np.cumsum(self.multiplicities[order]))
-
-
-def _share_outside(rates: FloatArray, below: FloatArray, width: float) -> float:
-    """Return the share outside the best window of this width.
-
-    Examples
-    --------
-    >>> _share_outside(np.array([0.1, 0.2, 0.25, 0.9]), np.arange(5.0), width=0.15)
-    0.25
-    """
-    if not rates.size:
-        return 0.0
-    # The best window starts at somebody's rate.
-    ends = np.searchsorted(rates, rates + width, side="right")
-    left_out = below[-1] - (below[ends] - below[:-1]).max()
-    return float(max(0.0, left_out) / below[-1]) if left_out > 1e-12 * below[-1] else 0.0
-
-
-def _width(rates: FloatArray, below: FloatArray, outside: float) -> float:
-    """Return the width of the narrowest window that leaves out no more than this share.
-
-    Examples
-    --------
-    >>> _width(np.array([0.25, 0.5, 0.625, 0.875]), np.arange(5.0), outside=0.25)
-    0.375
-    """
-    if not rates.size:
-        return 0.0
-    # From each start, the first end with enough people in between (but for rounding).
-    needed = below[:-1] + (1.0 - outside) * below[-1] * (1.0 - 1e-12)
-    ends = np.searchsorted(below[1:], needed, side="left")
-    starts = np.flatnonzero(ends < rates.size)
-    return float((rates[ends[starts]] - rates[starts]).min())

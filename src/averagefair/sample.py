@@ -274,7 +274,7 @@ def _tasks(
     known = None if labels.columns is None else np.array(labels.columns, dtype=object)
     weights = _counts(task_weights, m, "task weights", known)
     return {
-        "signs": _signs(labels.cells, names),
+        "signs": read_signs(labels.cells, names),
         "task_weights": weights / weights.sum(),
         "task_names": names,
         "named_tasks": task_names is not None or labels.columns is not None,
@@ -286,7 +286,8 @@ def _names_by_labels(signs: SignArray) -> tuple[str, ...]:
     return tuple(f"task-{digest}" for digest in digests)
 
 
-def _signs(cells: NDArray[Any], task_names: Sequence[str]) -> SignArray:
+def read_signs(cells: NDArray[Any], task_names: Sequence[str], first_row: int = 0) -> SignArray:
+    """Read labels, shape (n, m): +1 where 0, -1 where 1, 0 where blank; others are refused."""
     ones, zeros = cells == 1, cells == 0
     signs: SignArray = zeros.view(np.int8) - ones.view(np.int8)
     if cells.dtype.kind == "f":
@@ -296,7 +297,7 @@ def _signs(cells: NDArray[Any], task_names: Sequence[str]) -> SignArray:
         row, column = map(int, np.argwhere(~known)[0])
         raise InputError(
             "labels must be 0, 1 or blank (NaN, None). Only binary classification is supported. "
-            f"Unknown label type: row {row}, task {task_names[column]!r} holds "
+            f"Unknown label type: row {first_row + row}, task {task_names[column]!r} holds "
             f"{cells[row, column].item()!r}. Encode each task as 0/1, one column for each task."
         )
     return signs

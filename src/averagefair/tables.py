@@ -12,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from averagefair.errors import InputError, InputTypeError
+from averagefair.errors import InputError, InputTypeError, some_of
 
 
 class Table(NamedTuple):
@@ -116,6 +116,108 @@ def check_same_rows(
             f"{second[row : row + 1].tolist()[0]!r}. Align them first, e.g. "
             "with Y = Y.loc[X.index]."
         )
+
+
+def read_columns(data: Any, default: str) -> list[tuple[str, Any]]:
+    """Return the columns of a DataFrame by name; of anything else, one column.
+
+    Parameters
+    ----------
+    data : list, array, Series or DataFrame
+    default : str
+        What a column without a name is called.
+    """
+    frame = _as_frame(data, default)
+    if isinstance(frame, nw.DataFrame):
+        return [(str(name), frame[name].to_native()) for name in frame.columns]
+    if isinstance(frame, nw.Series):
+        return [(default if frame.name in (None, "") else str(frame.name), data)]
+    return [(default, data)]
+
+
+def read_categories(
+    values: Any, names: Sequence[Any] | NDArray[Any] | None, count: int, what: str
+) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Read a category for each of ``count`` things: the categories' names, and each one's place.
+
+    The place is -1 where the category is missing. A pandas Series is put in the order of ``names``,
+    where those are given.
+
+    Examples
+    --------
+    >>> read_categories(["b", "a", None, "b"], None, 4, "groups")
+    (('a', 'b'), array([ 1,  0, -1,  1]))
+    """
+    column = _as_frame(values, what)
+    index = None
+    if isinstance(column, nw.Series):
+        given, index = column.to_list(), nw.maybe_get_index(column)
+    elif isinstance(values, str) or not hasattr(values, "__len__") or np.ndim(values) != 1:
+        raise InputError(f"{what} must be a list of {count}, one for each; got {values!r}.")
+    else:
+        given = list(values)
+    if len(given) != count:
+        raise InputError(f"{what} must give {count}, one for each; got {len(given)}.")
+    if names is not None and index is not None and list(index) != list(names):
+        places = _places(list(index), list(names), what, "the audit", "rows")
+        given = [given[place] for place in places]
+    known = {value for value in given if not is_missing(value)}
+    try:
+        ordered = sorted(known)
+    except TypeError:
+        ordered = sorted(known, key=str)
+    place = {value: position for position, value in enumerate(ordered)}
+    codes = [-1 if is_missing(value) else place[value] for value in given]
+    return tuple(map(str, ordered)), np.array(codes, dtype=np.intp)
+
+
+def align(table: Table, to: Table, what: str, reference: str) -> NDArray[Any]:
+    """Return a table's cells in the order of another's rows and columns.
+
+    Names count where both tables have them: the same names in another order are put in order;
+    other names are refused, the first of them named. Where either has none, order is all.
+
+    Parameters
+    ----------
+    table, to : Table
+    what, reference : str
+        What they are called in error messages.
+    """
+    if table.cells.shape != to.cells.shape:
+        raise InputError(
+            f"{what} and {reference} must have one row for each person and one column for each "
+            f"task; got shapes {table.cells.shape} and {to.cells.shape}."
+        )
+    cells = table.cells
+    if to.columns is not None and table.columns is not None and table.columns != to.columns:
+        cells = cells[:, _places(table.columns, to.columns, what, reference, "columns")]
+    if to.row_names is not None and table.row_names is not None:
+        mine, theirs = table.row_names.tolist(), to.row_names.tolist()
+        if mine != theirs:
+            cells = cells[_places(mine, theirs, what, reference, "rows")]
+    return cells
+
+
+def _places(
+    mine: Sequence[Any], theirs: Sequence[Any], what: str, reference: str, kind: str
+) -> list[int]:
+    """Return where each of their names stands among mine, which must be the same names."""
+    place = {name: position for position, name in enumerate(mine)}
+    wanted = set(theirs)
+    unknown = [name for name in mine if name not in wanted]
+    missing = [name for name in theirs if name not in place]
+    if not unknown and not missing and len(place) == len(mine):
+        return [place[name] for name in theirs]
+    found = "; ".join(
+        f"{said}: {some_of(names)}"
+        for said, names in (("unknown", unknown), ("missing", missing))
+        if names
+    )
+    raise InputError(
+        f"{what} must have the {kind} that {reference} has; {found or 'some stand twice'}. Rename "
+        f"or select them; if the {kind} do stand in the same order, pass an array "
+        f"({what}.to_numpy())."
+    )
 
 
 def _as_frame(data: Any, what: str) -> Any:

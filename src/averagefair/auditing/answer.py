@@ -1,0 +1,146 @@
+"""The answer: whether a requested (alpha, beta) is met, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import sqrt
+from typing import Any
+
+from averagefair.auditing.curve import Curve
+from averagefair.auditing.intervals import Interval
+from averagefair.auditing.spread import Spread
+from averagefair.sample import FloatArray
+from averagefair.windows import ROUNDING, depth, fullest
+
+
+class Verdict(Enum):
+    """What an audit can say of a request."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    OPEN = "cannot be told"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether all but a share beta of the people lie within alpha of a common rate.
+
+    Attributes
+    ----------
+    alpha, beta : float
+        As requested.
+    observed_beta : float
+        The share outside alpha, as observed.
+    observed_alpha : float
+        How far all but a share beta are from a common rate, as observed.
+    common_rate : float
+        The middle of the window of width 2 alpha that holds most people.
+    floor : float
+        What ``observed_alpha`` would be if all true rates were equal.
+    denoised_alpha : float
+        A point estimate of alpha(beta) of the true rates; NaN where the noise cannot be told.
+    cap : float
+        An upper bound on it.
+    verdict : Verdict
+        Of the *true* rates, wrong at most 1 - confidence of the time: MET or NOT_MET where
+        intervals for everybody, or the interval of sigma2, leave no other way; else OPEN.
+    reason : str
+        Why, in words.
+    """
+
+    alpha: float
+    beta: float
+    observed_beta: float
+    observed_alpha: float
+    common_rate: float
+    floor: float
+    denoised_alpha: float
+    cap: float
+    verdict: Verdict
+    reason: str
+
+    @property
+    def met_as_observed(self) -> bool:
+        """Whether the observed rates, noise and all, are within the request."""
+        return self.observed_beta <= self.beta + ROUNDING
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it, the verdict in words."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return fields | {"verdict": self.verdict.value, "met_as_observed": self.met_as_observed}
+
+    def statement(self) -> str:
+        """Say it in plain words."""
+        who = "everybody" if self.beta == 0 else f"all but {self.beta:.3g} of the people"
+        asked = f"Requested: {who} within {self.alpha:g} of a common rate."
+        seen = (
+            f"As observed it is {'met' if self.met_as_observed else 'not met'}: a share of "
+            f"{self.observed_beta:.3f} is outside."
+        )
+        return f"{asked} {seen} Of the true rates: {self.verdict.value}; {self.reason}."
+
+
+def answer(
+    alpha: float, beta: float, rates: FloatArray, line: Curve, spread: Spread, together: Interval
+) -> Answer:
+    """Answer a request.
+
+    Parameters
+    ----------
+    rates : array, shape (n,), ascending
+    line : Curve
+        With a row for ``beta``.
+    spread : Spread
+    together : pair of arrays, shape (n,)
+        Intervals that hold for everybody at once, at half of the audit's 1 - confidence.
+    """
+    window, outside = fullest(rates, 2.0 * alpha)
+    at = line.at(beta)
+    said, reason = _verdict(alpha, beta, spread, together)
+    return Answer(
+        alpha=alpha,
+        beta=beta,
+        observed_beta=outside,
+        observed_alpha=at["alpha"],
+        common_rate=window.middle,
+        floor=at["floor"],
+        denoised_alpha=at["denoised"],
+        cap=at["cap"],
+        verdict=said,
+        reason=reason,
+    )
+
+
+def _verdict(alpha: float, beta: float, spread: Spread, together: Interval) -> tuple[Verdict, str]:
+    """Return what can be said of the true rates, and why.
+
+    Either end of sigma2's two-sided interval fails half as often as 1 - confidence, and so do the
+    intervals for all: together they are wrong no more often than that.
+    """
+    low, high = together
+    n = low.size
+    # An interval lies within [gamma - alpha, gamma + alpha] if gamma is in [high - alpha, low +
+    # alpha], and meets it if gamma is in [low - alpha, high + alpha].
+    most = 1.0 - depth(high - alpha, low + alpha) / n
+    least = 1.0 - depth(low - alpha, high + alpha) / n
+    if most <= beta:
+        return Verdict.MET, f"a share of {most:.3f} at most is outside, by everybody's interval"
+    if least > beta + ROUNDING:
+        return Verdict.NOT_MET, f"a share of {least:.3f} at least is outside, by their intervals"
+    # Chebyshev: no more than sigma^2 / alpha^2 lie further than alpha from the mean.
+    highest, lowest = spread.sigma2.high, spread.sigma2.low
+    if 0 < highest <= beta * alpha**2:
+        share = highest / alpha**2
+        return Verdict.MET, f"a share of {share:.3f} at most is outside, by the true spread"
+    # Rates within alpha of gamma but for a share beta, all in [0, 1], vary no more than this.
+    if lowest > (1.0 - beta) * alpha**2 + beta:
+        return (
+            Verdict.NOT_MET,
+            f"true rates have a standard deviation of {sqrt(lowest):.3f} or more",
+        )
+    if beta == 0:
+        return Verdict.OPEN, (
+            "that nobody at all is outside takes very many tasks to show; allow a small beta"
+        )
+    return Verdict.OPEN, "more tasks would tell"

@@ -1,0 +1,165 @@
+"""Is it more than chance? The sign-flip test over tasks, and what chance alone would show.
+
+With Z_ij = W_ij (L_ij - Ebar) / m_i, a person's rate less the mean is sum_j Z_ij. Take the column
+means off: R = Z - zbar. If all true rates are equal, each column of R is a draw from the world that
+might as well have come out with the opposite sign, for everybody at once. So flip whole columns:
+
+    U = |R 1|^2 - |R|^2,        U* = |R s|^2 - |R|^2,    s random signs,
+
+and see how often U* reaches U. Similar people may err together on the same task: a column is
+flipped as a whole, so that this is no evidence of unequal rates (Cochran's Q takes it for such).
+Tasks in families are near-duplicates: their columns are added up first, and flipped together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.auditing.losses import Losses
+from averagefair.auditing.tally import Tally
+from averagefair.sample import FloatArray
+
+FLIPS = 999
+FLOOR_DRAWS = 20
+# Up to here one Gram matrix, 2 n m^2 operations, is cheaper than 999 products of the table with
+# signs, 2 n m 999.
+LARGEST_GRAM = 1_000
+# With few tasks the floor is the average over all flips, unless they take more numbers than this.
+LARGEST_FLOOR = 10_000_000
+
+
+@dataclass(frozen=True)
+class ChanceTest:
+    """The task sign-flip test of "all true rates are equal".
+
+    Attributes
+    ----------
+    p : float
+        The p-value; NaN where nobody has a rate.
+    statistic : float
+        U: the sum of squared deviations of the rates, less what the cells' own noise adds.
+    flipped : array, shape (flips,)
+        U*: what the statistic would have been under chance. ``print`` shows none of it.
+    enumerated : bool
+        Whether ``flipped`` is every possible flip (a mirror image counted once) rather than a draw.
+    units : int
+        How many tasks, or families of tasks, there were to flip.
+    """
+
+    p: float
+    statistic: float
+    flipped: FloatArray = field(repr=False)
+    enumerated: bool
+    units: int
+
+    @property
+    def smallest(self) -> float:
+        """The smallest p-value this test could have given."""
+        return 2.0 ** (1 - self.units) if self.enumerated else 1.0 / (FLIPS + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Centered:
+    """What the mean's interval, the test and the noise floor need of Z.
+
+    Attributes
+    ----------
+    task_means : array, shape (units,)
+        zbar_j: the mean over people of Z_ij.
+    squares : float
+        The sum of all Z_ij squared.
+    test : ChanceTest
+    draws : array, shape (people with a rate, draws)
+        R s for some signs s: everybody's deviation from the mean if chance were all.
+    """
+
+    task_means: FloatArray
+    squares: float
+    test: ChanceTest
+    draws: FloatArray
+
+
+def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
+    """Make Z in one pass over the losses, and of it the test and the draws of chance."""
+    live = tally.live
+    if not live.size:
+        test = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
+        return Centered(np.zeros(losses.units), 0.0, test, np.empty((0, 1)))
+    enumerated = 2**live.size <= FLIPS + 1
+    n = int(np.count_nonzero(tally.rated))
+    if enumerated:
+        flips = floor = _spread_out(_all_signs(live.size), live, losses.units)
+        if n * flips.shape[1] > LARGEST_FLOOR:
+            floor = flips[:, rng.integers(0, flips.shape[1], size=FLOOR_DRAWS)]
+    else:
+        flips = _random_signs(rng, losses.units, FLIPS)
+        floor = _random_signs(rng, losses.units, FLOOR_DRAWS)
+    by_gram = losses.units <= LARGEST_GRAM or enumerated
+    signs = floor if by_gram else np.hstack([floor, flips])
+    share = 1.0 / np.where(tally.rated, tally.counted, np.inf)
+    sums, squares = np.zeros(losses.units), 0.0
+    gram = np.zeros((losses.units, losses.units)) if by_gram else None
+    lengths = np.zeros(signs.shape[1])
+    draws = np.empty((losses.n, floor.shape[1]))
+    for rows, counts, totals in losses.blocks():
+        z = totals
+        z -= tally.mean * counts
+        z *= share[rows, None]
+        sums += z.sum(axis=0)
+        squares += float(np.vdot(z, z))
+        shown = z @ signs
+        draws[rows] = shown[:, : floor.shape[1]]
+        if gram is not None:
+            gram += z.T @ z
+        else:
+            lengths += np.einsum("is,is->s", shown, shown)
+    means = sums / max(n, 1)
+    # |R s|^2 = |Z s|^2 - n (zbar s)^2, and likewise for the sum of squares.
+    own = squares - n * float(means @ means)
+    if gram is not None:
+        gram -= n * np.outer(means, means)
+        reached, flipped = float(gram.sum()), np.einsum("us,us->s", flips, gram @ flips)
+    else:
+        deviations = tally.rates[tally.rated] - tally.mean
+        reached = float(deviations @ deviations)
+        flipped = (lengths - n * np.square(means @ signs))[floor.shape[1] :]
+    test = _test(reached - own, flipped - own, own, enumerated, live.size)
+    return Centered(means, squares, test, draws[tally.rated] - means @ floor)
+
+
+def _test(
+    statistic: float, flipped: FloatArray, scale: float, enumerated: bool, units: int
+) -> ChanceTest:
+    # Equal but for rounding counts as reached: flips that change nothing must not be evidence.
+    reached = int(np.count_nonzero(flipped >= statistic - 1e-9 * max(scale, 1e-300)))
+    p = reached / flipped.size if enumerated else (1 + reached) / (flipped.size + 1)
+    return ChanceTest(p, statistic, flipped, enumerated, units)
+
+
+def _random_signs(rng: np.random.Generator, units: int, count: int) -> FloatArray:
+    return np.asarray(2.0 * rng.integers(0, 2, size=(units, count)) - 1.0)
+
+
+def _all_signs(units: int) -> NDArray[np.int8]:
+    """Return every choice of signs, (units, 2^(units - 1)), of two mirror images one.
+
+    Examples
+    --------
+    >>> _all_signs(3)
+    array([[ 1,  1,  1,  1], [ 1,  1, -1, -1], [ 1, -1,  1, -1]], dtype=int8)
+    """
+    free = units - 1
+    bits = np.arange(2**free) >> np.arange(free)[::-1, None] & 1
+    signs = (1 - 2 * bits).astype(np.int8)
+    return np.vstack([np.ones((1, 2**free), dtype=np.int8), signs])
+
+
+def _spread_out(signs: NDArray[np.int8], live: NDArray[np.intp], units: int) -> FloatArray:
+    """Put the signs of the live units in their places among all; the others do not matter."""
+    out = np.ones((units, signs.shape[1]))
+    out[live] = signs
+    return out

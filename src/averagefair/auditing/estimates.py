@@ -1,0 +1,61 @@
+"""An estimate: a number with the interval that holds the truth, as often as was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan, sqrt
+from typing import Any
+
+from scipy.special import stdtrit
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, its interval, and the variance the interval was made from.
+
+    Attributes
+    ----------
+    value : float
+        NaN where there is none to be had.
+    low, high : float
+        NaN where no interval can be told.
+    people_variance, tasks_variance : float
+        What of the variance comes from which people were drawn, and from which tasks were.
+    """
+
+    value: float
+    low: float
+    high: float
+    people_variance: float
+    tasks_variance: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the estimate, from people and tasks together."""
+        return self.people_variance + self.tasks_variance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return value, low and high."""
+        return {"value": self.value, "low": self.low, "high": self.high}
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+def student(probability: float, units: int) -> float:
+    """Return the quantile of Student's t with units - 1 degrees of freedom; NaN for one unit.
+
+    Examples
+    --------
+    >>> round(student(0.975, 50), 3)
+    2.01
+    """
+    return float(stdtrit(units - 1, probability)) if units >= 2 else nan
+
+
+def with_interval(
+    value: float, people: float, tasks: float, units: int, confidence: float
+) -> Estimate:
+    """Return value +- t sqrt(people + tasks), t of units - 1 degrees of freedom."""
+    half = student(0.5 + confidence / 2, units) * sqrt(max(0.0, people + tasks))
+    return Estimate(value, value - half, value + half, people, tasks)

@@ -1,0 +1,125 @@
+"""Each person's interval: what their true rate may be, given how many tasks they met.
+
+- Wilson's interval for counts: right on average over rates.
+- Clopper-Pearson's interval for counts: never less than it says.
+- The KL-Chernoff interval, m kl(E || p) <= ln(2 / delta), for means of numbers in [0, 1]: never
+  less than it says, a little wide.
+
+All take the person's tasks as independent draws.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, xlogy
+
+from averagefair.sample import FloatArray
+
+Interval = tuple[FloatArray, FloatArray]
+
+# Of Newton's method; ten steps are usual.
+MOST_STEPS = 60
+TOLERANCE = 1e-14
+TINY = 1e-300
+
+
+def wilson(wrong: FloatArray, counted: FloatArray, delta: float) -> Interval:
+    """Return Wilson's interval of level 1 - delta for ``wrong`` of ``counted``.
+
+    Examples
+    --------
+    >>> low, high = wilson(np.array([3.0]), np.array([20.0]), 0.05)
+    >>> print(low.round(7), high.round(7))
+    [0.0523687] [0.3604189]
+    """
+    z = float(ndtri(1 - delta / 2))
+    p = wrong / counted
+    middle = (p + z * z / (2 * counted)) / (1 + z * z / counted)
+    half = z * np.sqrt(p * (1 - p) / counted + (z / (2 * counted)) ** 2) / (1 + z * z / counted)
+    # At 0 and 1 the ends are 0 and 1 but for rounding.
+    low = np.where(wrong == 0, 0.0, np.maximum(0.0, middle - half))
+    return low, np.where(wrong == counted, 1.0, np.minimum(1.0, middle + half))
+
+
+def clopper_pearson(wrong: FloatArray, counted: FloatArray, delta: float) -> Interval:
+    """Return Clopper and Pearson's interval of level 1 - delta for ``wrong`` of ``counted``.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(np.array([3.0]), np.array([20.0]), 0.05)
+    >>> print(low.round(7), high.round(7))
+    [0.0320709] [0.3789268]
+    """
+    # Far fewer distinct counts than people: the quantiles are what costs.
+    pairs, place = np.unique(wrong + 1j * counted, return_inverse=True)
+    k, m = pairs.real, pairs.imag
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), m - k + 1, delta / 2), 0.0)
+    high = np.where(k < m, betaincinv(k + 1, np.maximum(m - k, 1), 1 - delta / 2), 1.0)
+    return low[place], high[place]
+
+
+def kl_chernoff(rates: FloatArray, counted: FloatArray, delta: float) -> Interval:
+    """Return where counted * kl(rate || p) <= ln(2 / delta), for means of numbers in [0, 1].
+
+    Examples
+    --------
+    >>> low, high = kl_chernoff(np.array([0.15]), np.array([20.0]), 0.05)
+    >>> print(low.round(7), high.round(7))
+    [0.0195274] [0.4324042]
+    """
+    bound = log(2 / delta) / counted
+    return 1.0 - _kl_upper(1.0 - rates, bound), _kl_upper(rates, bound)
+
+
+def _kl_upper(rates: FloatArray, bound: FloatArray) -> FloatArray:
+    """Return the largest p with kl(rate || p) <= bound, by Newton's method from above.
+
+    kl is convex in p, so Newton's steps from above never pass the root. Pinsker's inequality,
+    kl >= 2 (p - rate)^2, gives a start above; so does dropping the first term,
+    kl >= (1 - rate) ln(1 / (1 - p)) - entropy.
+    """
+    entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
+    below_one = np.exp(-(bound + entropy) / np.where(rates < 1, 1 - rates, 1.0))
+    p = np.minimum(rates + np.sqrt(bound / 2), 1.0 - below_one)
+    p = np.where(rates >= 1, 1.0, p)
+    moving = np.flatnonzero((p < 1) & (p > 0))
+    for _ in range(MOST_STEPS):
+        if not moving.size:
+            break
+        x, e = p[moving], rates[moving]
+        excess = xlogy(e, e / x) + xlogy(1 - e, (1 - e) / (1 - x)) - bound[moving]
+        step = excess * x * (1 - x) / np.maximum(x - e, TINY)
+        p[moving] = np.maximum(e, x - step)
+        moving = moving[step > TOLERANCE * x]
+    return p
+
+
+def exact_interval(
+    wrong: FloatArray, counted: FloatArray, effective: FloatArray, whole: bool, delta: float
+) -> Interval:
+    """Return an interval that holds the true rate with a chance of at least 1 - delta.
+
+    Parameters
+    ----------
+    wrong, counted : arrays, shape (n,)
+        Losses added up, and how many.
+    effective : array, shape (n,)
+        How many independent draws they are worth.
+    whole : bool
+        Whether losses are 0 or 1 and each its own draw: then they are counts.
+    delta : float
+    """
+    if whole:
+        return clopper_pearson(wrong, counted, delta)
+    return kl_chernoff(wrong / counted, effective, delta)
+
+
+def usual_interval(
+    wrong: FloatArray, counted: FloatArray, effective: FloatArray, whole: bool, delta: float
+) -> Interval:
+    """Return an interval that holds a person's true rate about 1 - delta of the time."""
+    if whole:
+        return wilson(wrong, counted, delta)
+    return kl_chernoff(wrong / counted, effective, delta)

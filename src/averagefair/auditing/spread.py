@@ -1,0 +1,162 @@
+"""The de-noised spread: how far apart people's true rates are, the noise of few tasks taken off.
+
+With d = W (L - E_i), z~ = d / sqrt(D_i), D_i = m_i (m_i - 1) and C_j = sum_i z~_ij,
+
+    sigma2 = [sum_i (E_i - Ebar)^2 - sum_ij z~_ij^2 + sum_j C_j^2 / n] / (n - 1)
+
+estimates the variance of the true rates without bias (with blanks: but for a share of the third
+term of order 1 / m), under no model of how errors are distributed. The second term is the noise of
+each person's tasks; the third gives back what of it is shared by all (a hard task is hard for
+everybody, and moves no two rates apart). On complete data it equals (MSR - MSE) / m of the two-way
+analysis of variance.
+
+Its variance is that of the infinitesimal jackknife over people and over tasks: f_j and g_i below
+say how sigma2 moves when task j, or person i, gets a little more weight.
+
+With families of tasks, a family takes the place of a task throughout: W becomes the number c_if of
+a person's cells in the family, d their sum of L - E_i, and D_i = m_i^2 (u_i - 1) / u_i, u_i being
+the number of families the person meets. With a family for each task that is the formula above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, nan, sqrt
+
+import numpy as np
+
+from averagefair.auditing.estimates import Estimate, student, with_interval
+from averagefair.auditing.losses import Losses
+from averagefair.auditing.tally import Tally
+from averagefair.sample import FloatArray
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far apart people's true rates are.
+
+    Attributes
+    ----------
+    sigma2 : Estimate
+        The variance of the true rates: signed, since an unbiased estimate of something small may
+        come out below 0. Its interval is cut off at 0.
+    raw : float
+        The variance of the rates as observed.
+    upper : float
+        sigma_U: a one-sided bound on the standard deviation of the true rates; NaN where the
+        rates vary so little that it comes out at 0, which is no bound.
+    units : int
+        How many tasks, or families of tasks, there are.
+    people : int
+        How many people have two tasks or more; the others are left out.
+    person_influence : array, shape (n,)
+        g_i: how sigma2 moves with a person's weight; 0 for those left out.
+    task_influence : array, shape (units,)
+        f_j: how sigma2 moves with the weight of a task (family). Leaving it out changes sigma2 by
+        about -f_j.
+    noise : array, shape (n,)
+        q_i = sum_j z~_ij^2; 0 for those left out.
+    """
+
+    sigma2: Estimate
+    raw: float
+    upper: float
+    units: int
+    people: int
+    person_influence: FloatArray = field(repr=False)
+    task_influence: FloatArray = field(repr=False)
+    noise: FloatArray = field(repr=False)
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the true rates; 0 where sigma2 came out below 0."""
+        return root(self.sigma2.value)
+
+    @property
+    def reliability(self) -> float:
+        """The share of the observed variance that is not noise, cut off at 0; NaN if there is none.
+
+        Two audits of the same people on other tasks of the same kind would correlate this much.
+        """
+        return max(0.0, self.sigma2.value) / self.raw if self.raw > 0 else nan
+
+    def tasks_needed(self, reliability: float = 0.8) -> float:
+        """Return how many tasks, as often blank as these, would have this reliability.
+
+        Infinite where no difference between people was found.
+        """
+        share = self.reliability
+        if not share > 0:
+            return share if np.isnan(share) else inf
+        return self.units * reliability / (1 - reliability) * (1 - share) / share
+
+    def shrink(self, tally: Tally) -> FloatArray:
+        """Return deviations from the mean with the noise taken off, shape (people,).
+
+        Deviations are scaled by sqrt(sigma2 / (sigma2 + v_i)), v_i the noise of person i: right
+        if noise changes the scale of the distribution and not its shape. Empty where the noise
+        cannot be told.
+        """
+        if np.isnan(self.sigma2.value):
+            return np.empty(0)
+        rates, counted = tally.rates[tally.judged], tally.counted[tally.judged]
+        sigma2 = max(0.0, self.sigma2.value)
+        noise = (self.raw - self.sigma2.value) / counted / np.mean(1.0 / counted)
+        total = sigma2 + noise
+        scale = np.sqrt(sigma2 / np.where(total > 0, total, 1.0))
+        return np.asarray(scale * (rates - rates.mean()))
+
+
+def root(variance: float) -> float:
+    """Return the square root, 0 for what lies below 0; NaN stays NaN."""
+    return variance if np.isnan(variance) else sqrt(max(0.0, variance))
+
+
+def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
+    """Estimate the variance of the true rates, in two passes over the losses."""
+    judged = tally.judged
+    n = int(np.count_nonzero(judged))
+    rates = np.where(judged, tally.rates, 0.0)
+    raw = float(rates[judged].var(ddof=1)) if n >= 2 else nan
+    if n < 2:
+        unknown, nobody = Estimate(nan, nan, nan, nan, nan), np.zeros(losses.n)
+        return Spread(unknown, raw, nan, tally.live.size, n, nobody, np.zeros(losses.units), nobody)
+    mean = float(rates[judged].mean())
+    off = np.where(judged, rates - mean, 0.0)
+    share = np.where(judged, 1.0, 0.0) / np.where(judged, tally.counted, 1.0)
+    u = np.where(judged, tally.units, 2.0)
+    scale = share * np.sqrt(u / (u - 1.0))  # 1 / sqrt(D_i)
+
+    noise, (squares, sums, met) = np.empty(losses.n), np.zeros((3, losses.units))
+    for rows, counts, totals in losses.blocks():
+        met += judged[rows] @ counts
+        z = totals
+        z -= counts * rates[rows, None]
+        z *= scale[rows, None]
+        sums += z.sum(axis=0)
+        np.square(z, out=z)
+        noise[rows] = z.sum(axis=1)
+        squares += z.sum(axis=0)
+    shared = float(sums @ sums) / n
+    sigma2 = (float(off @ off) - float(squares.sum()) + shared) / (n - 1)
+
+    along, f = np.empty(losses.n), sums**2 / n - squares
+    for rows, counts, totals in losses.blocks():
+        reach = counts @ sums
+        along[rows] = scale[rows] * (totals @ sums - rates[rows] * reach)
+        on_totals = share[rows] * (off[rows] - scale[rows] * reach / n)
+        on_counts = share[rows] * (noise[rows] - along[rows] / n) - rates[rows] * on_totals
+        f += on_totals @ totals + on_counts @ counts
+    f *= 2.0 / (n - 1)
+
+    a = rates**2 - noise
+    b = rates * (rates.sum() - rates) - along + noise
+    g = (a - a[judged].mean()) / n - 2.0 * b / (n * (n - 1)) + 2.0 * b.sum() / (n * n * (n - 1))
+    g[~judged] = 0.0
+
+    units = int(np.count_nonzero(met))
+    people, tasks = float(g @ g) * n / (n - 1), float(f @ f) * units / (units - 1)
+    signed = with_interval(sigma2, people, tasks, units, confidence)
+    cut = Estimate(sigma2, max(0.0, signed.low), max(0.0, signed.high), people, tasks)
+    upper = sigma2 + student(confidence, units) * sqrt(people + tasks)
+    return Spread(cut, raw, sqrt(upper) if upper > 0 else nan, units, n, g, f, noise)

@@ -1,0 +1,108 @@
+"""Windows on the line of rates: how many people lie within alpha of one common rate.
+
+A common rate gamma and a slack alpha are a closed window [gamma - alpha, gamma + alpha]. The
+definition of average individual fairness asks for *some* gamma, so the window may lie anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-12  # rates are sums of a few hundred numbers; far below any difference that matters
+
+
+class Window(NamedTuple):
+    """The smallest and the largest rate inside."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The largest less the smallest rate inside."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> float:
+        """The common rate that is nearest to everybody inside."""
+        return 0.5 * (self.low + self.high)
+
+
+def narrowest(rates: FloatArray, outside: float, below: FloatArray | None = None) -> Window:
+    """Return the narrowest window that leaves out no more than this share of the people.
+
+    The lowest where several are as narrow; NaN where there is nobody.
+
+    Parameters
+    ----------
+    rates : array, shape (n,), ascending
+    outside : float in [0, 1)
+    below : array, shape (n + 1,), optional
+        How many people stand before each rate; the last entry counts them all. Default: one
+        person for each rate.
+
+    Examples
+    --------
+    >>> narrowest(np.array([0.25, 0.5, 0.625, 0.875]), outside=0.25)
+    Window(low=0.25, high=0.625)
+    """
+    if not rates.size:
+        return Window(math.nan, math.nan)
+    inside = 1.0 - outside
+    if below is None:
+        needed = max(1, math.ceil(inside * rates.size * (1.0 - ROUNDING)))
+        starts, ends = rates[: rates.size - needed + 1], rates[needed - 1 :]
+    else:
+        # From each start, the first end with enough people in between.
+        first = np.searchsorted(below[1:], below[:-1] + inside * below[-1] * (1.0 - ROUNDING))
+        some = first < rates.size
+        starts, ends = rates[some], rates[first[some]]
+    best = np.argmin(ends - starts)
+    return Window(float(starts[best]), float(ends[best]))
+
+
+def fullest(
+    rates: FloatArray, width: float, below: FloatArray | None = None
+) -> tuple[Window, float]:
+    """Return the window of at most this width with the most people, and the share outside it.
+
+    The lowest where several hold as many; NaN where there is nobody. Parameters as for
+    :func:`narrowest`.
+
+    Examples
+    --------
+    >>> fullest(np.array([0.1, 0.2, 0.25, 0.9]), width=0.15)
+    (Window(low=0.1, high=0.25), 0.25)
+    """
+    if not rates.size:
+        return Window(math.nan, math.nan), math.nan
+    below = np.arange(rates.size + 1.0) if below is None else below
+    # The best window starts at somebody's rate.
+    ends = np.searchsorted(rates, rates + (width + ROUNDING), side="right")
+    inside = below[ends] - below[:-1]
+    best = int(np.argmax(inside))
+    left_out = below[-1] - inside[best]
+    share = left_out / below[-1] if left_out > ROUNDING * below[-1] else 0.0
+    return Window(float(rates[best]), float(rates[ends[best] - 1])), float(share)
+
+
+def depth(lows: FloatArray, highs: FloatArray) -> int:
+    """Return how many of these closed intervals have a point in common, at most.
+
+    Intervals whose low end lies above their high end are empty and never count.
+
+    Examples
+    --------
+    >>> depth(np.array([0.0, 0.5, 0.4, 0.9]), np.array([0.5, 0.6, 0.7, 0.8]))
+    3
+    """
+    some = lows <= highs
+    starts, ends = np.sort(lows[some]), np.sort(highs[some])
+    open_before = np.searchsorted(ends, starts, side="left")
+    return int((np.arange(1, starts.size + 1) - open_before).max(initial=0))
