@@ -4,7 +4,7 @@ Kearns, Roth and Sharifi-Malvajerdi (2019), "Average Individual Fairness: Algori
 Generalization and Experiments".
 """
 
-from averagefair.auditing import Audit, audit
+from averagefair.auditing import Audit, Comparison, Drift, Verdict, audit, compare, drift
 from averagefair.certificate import Certificate, Status
 from averagefair.errors import (
     DegenerateTaskWarning,
@@ -31,7 +31,9 @@ __all__ = [
     "AverageFairClassifier",
     "Certificate",
     "ColumnGeneration",
+    "Comparison",
     "DegenerateTaskWarning",
+    "Drift",
     "ErrorRate",
     "ExponentiatedGradient",
     "FalseNegativeRate",
@@ -51,8 +53,11 @@ __all__ = [
     "StopReason",
     "StumpOracle",
     "UndefinedRateWarning",
+    "Verdict",
     "WeightedOracle",
     "audit",
+    "compare",
+    "drift",
     "frontier",
     "held_out",
     "individual_rates",

@@ -1,5 +1,9 @@
 """The audit: how unfair decisions are, to whom, and whether it is more than chance."""
 
-from averagefair.auditing.audit import Audit, audit
+from averagefair.auditing.answer import Verdict
+from averagefair.auditing.audit import audit
+from averagefair.auditing.comparison import Comparison, compare
+from averagefair.auditing.drift import Drift, drift
+from averagefair.auditing.result import Audit
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "Comparison", "Drift", "Verdict", "audit", "compare", "drift"]

@@ -3,208 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from averagefair.auditing.answer import Answer, answer
-from averagefair.auditing.bounds import Bounds, bounds
-from averagefair.auditing.chance import ChanceTest, center
-from averagefair.auditing.curve import BETAS, Curve, curve
-from averagefair.auditing.estimates import Estimate
-from averagefair.auditing.exchangeability import Exchangeability, cochran
-from averagefair.auditing.groups import Groups, group_views
+from averagefair.auditing.answer import answer
+from averagefair.auditing.chance import center
+from averagefair.auditing.curve import BETAS, curve
+from averagefair.auditing.exchangeability import cochran
+from averagefair.auditing.groups import group_views
 from averagefair.auditing.intervals import exact_interval
 from averagefair.auditing.losses import Losses, read_losses
 from averagefair.auditing.mean import mean_rate
-from averagefair.auditing.people import People, evidence, people_table
-from averagefair.auditing.spread import Spread, spread
-from averagefair.auditing.tally import Tally, tally
-from averagefair.auditing.tasks import Tasks, tasks_table
-from averagefair.auditing.words import notes, summary
+from averagefair.auditing.people import evidence, people_table
+from averagefair.auditing.result import Audit
+from averagefair.auditing.spread import spread
+from averagefair.auditing.tally import tally
+from averagefair.auditing.tasks import tasks_table
+from averagefair.auditing.words import notes
 from averagefair.checks import number_below, number_between, positive_number
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
 from averagefair.rates import resolve_rate
-from averagefair.sample import FloatArray
-from averagefair.windows import Window, fullest, narrowest
-
-TABLES = ("people", "tasks", "curve", "groups")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Audit:
-    """What an audit found. ``print`` it, or take the tables.
-
-    Attributes
-    ----------
-    rate : str
-        Which mistakes count.
-    n, m : int
-        People and tasks in the tables given.
-    confidence : float
-    mean : Estimate
-        The mean individual rate, with an interval over people and tasks.
-    chance : ChanceTest
-        Whether differences between people are more than chance.
-    spread : Spread
-        How far apart true rates are: ``sigma2`` with its interval, ``sigma``, ``upper`` (one-sided
-        bound), ``reliability``, ``tasks_needed()``.
-    curve : Curve
-        alpha(beta), the noise floor, the de-noised curve and Chebyshev's cap.
-    answer : Answer or None
-        Whether the requested alpha and beta are met; None where no alpha was requested.
-    people : People
-        Everybody's rate, interval, rank and flag.
-    tasks : Tasks
-        Every task's rate and influence on the spread.
-    groups : tuple of Groups
-        A view by each attribute given.
-    exchangeability : Exchangeability
-        Cochran's Q, an extra: exchangeability within tasks is not equality of rates.
-    common_rate : float
-        What flags are measured from: the middle of the window of width 2 alpha that holds most
-        people; the mean rate where no alpha was requested.
-    notes : tuple of str
-        What could not be told and why, and what to mind.
-    """
-
-    rate: str
-    n: int
-    m: int
-    confidence: float
-    mean: Estimate
-    chance: ChanceTest
-    spread: Spread
-    curve: Curve
-    answer: Answer | None
-    people: People
-    tasks: Tasks
-    groups: tuple[Groups, ...]
-    exchangeability: Exchangeability
-    common_rate: float
-    notes: tuple[str, ...]
-    _losses: Losses = field(repr=False)
-    _tally: Tally = field(repr=False)
-
-    @cached_property
-    def _ordered(self) -> FloatArray:
-        """The rates of those who have one, ascending."""
-        return np.sort(self._tally.rates[self._tally.rated])
-
-    @property
-    def individual_rates(self) -> FloatArray:
-        """Everybody's rate, shape (n,); NaN where undefined."""
-        return self.people.rate
-
-    @property
-    def range(self) -> Window:
-        """The smallest and the largest individual rate, noise and all."""
-        return narrowest(self._ordered, 0.0)
-
-    def alpha_at(self, beta: float) -> Window:
-        """Return the narrowest window that holds all but a share beta of the rates observed.
-
-        alpha(beta) is half its ``width``; the common rate is its ``middle``.
-        """
-        return narrowest(self._ordered, number_below("beta", beta, 1.0))
-
-    def beta_at(self, alpha: float) -> float:
-        """Return the share of the rates observed outside the fullest window of width 2 alpha."""
-        return fullest(self._ordered, 2.0 * number_below("alpha", alpha, np.inf))[1]
-
-    def worst_off(self, count: int = 5) -> list[dict[str, Any]]:
-        """Return the rows of those with the highest rates, the worst first."""
-        return self.people.rows(self._by_rate()[::-1][:count])
-
-    def best_off(self, count: int = 5) -> list[dict[str, Any]]:
-        """Return the rows of those with the lowest rates, the best first."""
-        return self.people.rows(self._by_rate()[:count])
-
-    def _by_rate(self) -> NDArray[np.intp]:
-        order = np.argsort(self.people.rate, kind="stable")
-        return order[: self._ordered.size]
-
-    def certificate(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
-        """Return bounds on the share of the population outside alpha that assume next to nothing.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            Default: the alpha requested of the audit.
-        kappa : float in (0, 1], default 0.01
-            The share of people whose interval may miss.
-        """
-        if alpha is None and self.answer is None:
-            raise InputError("no alpha was requested of this audit: give certificate(alpha=...).")
-        alpha = self.answer.alpha if alpha is None and self.answer else alpha
-        alpha = number_below("alpha", alpha, np.inf)
-        positive_number("kappa", kappa, 1.0)
-        if not self._ordered.size:
-            return Bounds(alpha, 0.0, 1.0)
-        delta = 1.0 - self.confidence
-        each = exact_interval(*evidence(self._losses, self._tally), kappa * delta / 2)
-        return bounds(alpha, each, kappa, delta)
-
-    def summary(self) -> str:
-        """Return what was found in plain words."""
-        return summary(self)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    __repr__ = __str__
-
-    def to_frame(self, table: str = "people") -> Any:
-        """Return a table as a pandas DataFrame (pandas must be installed).
-
-        Parameters
-        ----------
-        table : {"people", "tasks", "curve", "groups"}, default "people"
-        """
-        import pandas as pd
-
-        if table not in TABLES:
-            raise InputError(f"`table` must be one of {TABLES}; got {table!r}.")
-        if table != "groups":
-            return pd.DataFrame(getattr(self, table).to_dict())
-        parts = [pd.DataFrame(view.to_dict()) for view in self.groups]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, lists and words; what is unknown is None."""
-        test, apart = self.chance, self.spread
-        out: dict[str, Any] = _plain(
-            {
-                "rate": self.rate,
-                "n": self.n,
-                "m": self.m,
-                "confidence": self.confidence,
-                "mean": self.mean.to_dict(),
-                "range": self.range._asdict(),
-                "chance": {"p": test.p, "statistic": test.statistic, "smallest": test.smallest},
-                "spread": {
-                    "sigma2": apart.sigma2.to_dict(),
-                    "sigma": apart.sigma,
-                    "upper": apart.upper,
-                    "reliability": apart.reliability,
-                    "tasks_needed": apart.tasks_needed(),
-                },
-                "common_rate": self.common_rate,
-                "curve": self.curve.to_dict(),
-                "answer": self.answer and self.answer.to_dict(),
-                "people": self.people.to_dict(),
-                "tasks": self.tasks.to_dict(),
-                "groups": [view.to_dict() for view in self.groups],
-                "exchangeability": {"q": self.exchangeability.q, "p": self.exchangeability.p},
-                "notes": list(self.notes),
-            }
-        )
-        return out
 
 
 def audit(
@@ -275,9 +97,9 @@ def audit(
         task_names=task_names,
         task_families=task_families,
     )
-    rng = np.random.default_rng(int(check_random_state(random_state).randint(2**31 - 1)))
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
     return audit_losses(
-        losses, kind.name, groups=groups, alpha=alpha, beta=beta, confidence=confidence, rng=rng
+        losses, kind.name, groups=groups, alpha=alpha, beta=beta, confidence=confidence, seed=seed
     )
 
 
@@ -289,13 +111,13 @@ def audit_losses(
     alpha: float | None = None,
     beta: float = 0.0,
     confidence: float = 0.95,
-    rng: np.random.Generator,
+    seed: int = 0,
 ) -> Audit:
     """Audit losses that have been read already."""
     counts = tally(losses)
     rates = counts.rates[counts.rated]
     delta = 1.0 - confidence
-    centered = center(losses, counts, rng)
+    centered = center(losses, counts, np.random.default_rng(seed))
     apart = spread(losses, counts, confidence)
     betas = np.unique([*BETAS, beta])
     line = curve(rates, centered.draws, apart.shrink(counts), apart, betas)
@@ -322,19 +144,7 @@ def audit_losses(
         exchangeability=cochran(counts),
         common_rate=common,
         notes=notes(losses, counts, mean, centered.test, apart),
+        seed=seed,
         _losses=losses,
         _tally=counts,
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return plain Python, with None for what is not a finite number."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

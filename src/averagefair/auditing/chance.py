@@ -128,7 +128,8 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
         reached = float(deviations @ deviations)
         flipped = (lengths - n * np.square(means @ signs))[floor.shape[1] :]
     test = _test(reached - own, flipped - own, own, enumerated, live.size)
-    return Centered(means, squares, test, draws[tally.rated] - means @ floor)
+    draws -= means @ floor
+    return Centered(means, squares, test, draws if tally.rated.all() else draws[tally.rated])
 
 
 def _test(

@@ -93,7 +93,7 @@ class Losses:
     def _members(self) -> FloatArray:
         """Which task is of which family, shape (m, units)."""
         assert self.families is not None
-        return (self.families[:, None] == np.arange(self.units)).astype(np.float64)
+        return np.equal.outer(self.families, np.arange(self.units)).astype(np.float64)
 
     def blocks(self, *, by_task: bool = False) -> Iterator[Block]:
         """Yield everybody's cells, some people at a time, as float64; added up within families.
@@ -116,6 +116,12 @@ class Losses:
         if self.whole:
             return counted.astype(np.float64), (cells > 0).astype(np.float64)
         return counted.astype(np.float64), np.where(counted, cells, 0.0)
+
+    def same_families(self, other: Losses) -> bool:
+        """Tell whether the tasks are in the same families, or in none, in both."""
+        if self.families is None or other.families is None:
+            return self.families is other.families
+        return np.array_equal(self.families, other.families)
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Losses:
         """Return the same people with only the tasks of these positions."""

@@ -14,7 +14,7 @@ from averagefair.auditing.tally import Tally
 from averagefair.errors import some_of
 
 if TYPE_CHECKING:
-    from averagefair.auditing.audit import Audit
+    from averagefair.auditing.result import Audit
 
 # Up to which share of noise each wording holds.
 SHARES = (

@@ -1,0 +1,230 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.auditing.answer import Answer
+from averagefair.auditing.bounds import Bounds, bounds
+from averagefair.auditing.chance import ChanceTest
+from averagefair.auditing.curve import Curve
+from averagefair.auditing.estimates import Estimate
+from averagefair.auditing.exchangeability import Exchangeability
+from averagefair.auditing.groups import Groups
+from averagefair.auditing.intervals import exact_interval
+from averagefair.auditing.losses import Losses
+from averagefair.auditing.people import People, evidence
+from averagefair.auditing.spread import Spread
+from averagefair.auditing.tally import Tally
+from averagefair.auditing.tasks import Tasks
+from averagefair.auditing.words import summary
+from averagefair.checks import number_below, positive_number
+from averagefair.errors import InputError
+from averagefair.sample import FloatArray
+from averagefair.windows import Window, fullest, narrowest
+
+TABLES = ("people", "tasks", "curve", "groups")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What an audit found. ``print`` it, or take the tables.
+
+    Attributes
+    ----------
+    rate : str
+        Which mistakes count.
+    n, m : int
+        People and tasks in the tables given.
+    confidence : float
+    mean : Estimate
+        The mean individual rate, with an interval over people and tasks.
+    chance : ChanceTest
+        Whether differences between people are more than chance.
+    spread : Spread
+        How far apart true rates are: ``sigma2`` with its interval, ``sigma``, ``upper`` (one-sided
+        bound), ``reliability``, ``tasks_needed()``.
+    curve : Curve
+        alpha(beta), the noise floor, the de-noised curve and Chebyshev's cap.
+    answer : Answer or None
+        Whether the requested alpha and beta are met; None where no alpha was requested.
+    people : People
+        Everybody's rate, interval, rank and flag.
+    tasks : Tasks
+        Every task's rate and influence on the spread.
+    groups : tuple of Groups
+        A view by each attribute given.
+    exchangeability : Exchangeability
+        Cochran's Q, an extra: exchangeability within tasks is not equality of rates.
+    common_rate : float
+        What flags are measured from: the middle of the window of width 2 alpha that holds most
+        people; the mean rate where no alpha was requested.
+    notes : tuple of str
+        What could not be told and why, and what to mind.
+    seed : int
+        Where the random signs came from.
+    """
+
+    rate: str
+    n: int
+    m: int
+    confidence: float
+    mean: Estimate
+    chance: ChanceTest
+    spread: Spread
+    curve: Curve
+    answer: Answer | None
+    people: People
+    tasks: Tasks
+    groups: tuple[Groups, ...]
+    exchangeability: Exchangeability
+    common_rate: float
+    notes: tuple[str, ...]
+    seed: int
+    _losses: Losses = field(repr=False)
+    _tally: Tally = field(repr=False)
+
+    @cached_property
+    def _ordered(self) -> FloatArray:
+        """The rates of those who have one, ascending."""
+        return np.sort(self._tally.rates[self._tally.rated])
+
+    @property
+    def individual_rates(self) -> FloatArray:
+        """Everybody's rate, shape (n,); NaN where undefined."""
+        return self.people.rate
+
+    @property
+    def range(self) -> Window:
+        """The smallest and the largest individual rate, noise and all."""
+        return narrowest(self._ordered, 0.0)
+
+    def alpha_at(self, beta: float) -> Window:
+        """Return the narrowest window that holds all but a share beta of the rates observed.
+
+        alpha(beta) is half its ``width``; the common rate is its ``middle``.
+        """
+        return narrowest(self._ordered, number_below("beta", beta, 1.0))
+
+    def beta_at(self, alpha: float) -> float:
+        """Return the share of the rates observed outside the fullest window of width 2 alpha."""
+        return fullest(self._ordered, 2.0 * number_below("alpha", alpha, np.inf))[1]
+
+    def worst_off(self, count: int = 5) -> list[dict[str, Any]]:
+        """Return the rows of those with the highest rates, the worst first."""
+        return self.people.rows(self._by_rate()[::-1][:count])
+
+    def best_off(self, count: int = 5) -> list[dict[str, Any]]:
+        """Return the rows of those with the lowest rates, the best first."""
+        return self.people.rows(self._by_rate()[:count])
+
+    def _by_rate(self) -> NDArray[np.intp]:
+        order = np.argsort(self.people.rate, kind="stable")
+        return order[: self._ordered.size]
+
+    def certificate(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
+        """Return bounds on the share of the population outside alpha that assume next to nothing.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Default: the alpha requested of the audit.
+        kappa : float in (0, 1], default 0.01
+            The share of people whose interval may miss.
+        """
+        if alpha is None and self.answer is None:
+            raise InputError("no alpha was requested of this audit: give certificate(alpha=...).")
+        alpha = self.answer.alpha if alpha is None and self.answer else alpha
+        alpha = number_below("alpha", alpha, np.inf)
+        positive_number("kappa", kappa, 1.0)
+        if not self._ordered.size:
+            return Bounds(alpha, 0.0, 1.0)
+        delta = 1.0 - self.confidence
+        each = exact_interval(*evidence(self._losses, self._tally), kappa * delta / 2)
+        return bounds(alpha, each, kappa, delta)
+
+    def plot(self) -> Any:
+        """Draw the audit: rates with intervals, the curve with its floor, the test (matplotlib).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Each panel alone: :mod:`averagefair.auditing.figures`.
+        """
+        from averagefair.auditing.figures import draw_audit
+
+        return draw_audit(self)
+
+    def summary(self) -> str:
+        """Return what was found in plain words."""
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    __repr__ = __str__
+
+    def to_frame(self, table: str = "people") -> Any:
+        """Return a table as a pandas DataFrame (pandas must be installed).
+
+        Parameters
+        ----------
+        table : {"people", "tasks", "curve", "groups"}, default "people"
+        """
+        import pandas as pd
+
+        if table not in TABLES:
+            raise InputError(f"`table` must be one of {TABLES}; got {table!r}.")
+        if table != "groups":
+            return pd.DataFrame(getattr(self, table).to_dict())
+        parts = [pd.DataFrame(view.to_dict()) for view in self.groups]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain numbers, lists and words; what is unknown is None."""
+        test, apart = self.chance, self.spread
+        out: dict[str, Any] = _plain(
+            {
+                "rate": self.rate,
+                "n": self.n,
+                "m": self.m,
+                "confidence": self.confidence,
+                "mean": self.mean.to_dict(),
+                "range": self.range._asdict(),
+                "chance": {"p": test.p, "statistic": test.statistic, "smallest": test.smallest},
+                "spread": {
+                    "sigma2": apart.sigma2.to_dict(),
+                    "sigma": apart.sigma,
+                    "upper": apart.upper,
+                    "reliability": apart.reliability,
+                    "tasks_needed": apart.tasks_needed(),
+                },
+                "common_rate": self.common_rate,
+                "curve": self.curve.to_dict(),
+                "answer": self.answer and self.answer.to_dict(),
+                "people": self.people.to_dict(),
+                "tasks": self.tasks.to_dict(),
+                "groups": [view.to_dict() for view in self.groups],
+                "exchangeability": {"q": self.exchangeability.q, "p": self.exchangeability.p},
+                "notes": list(self.notes),
+            }
+        )
+        return out
+
+
+def _plain(value: Any) -> Any:
+    """Return plain Python, with None for what is not a finite number."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
