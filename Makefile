@@ -4,13 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-long check bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/python -m averagefair.demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m 'not long'
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -m long
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

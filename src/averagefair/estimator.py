@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from averagefair.auditing import Audit
 from averagefair.certificate import Certificate
 from averagefair.errors import InputError, warn
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
 from averagefair.problem import Problem, Settled
 from averagefair.protocols import Rate
-from averagefair.rates import ErrorRate
+from averagefair.rates import ErrorRate, resolve_rates
 from averagefair.request import Request
 from averagefair.sample import FloatArray, Sample
 from averagefair.solvers import ColumnGeneration
@@ -200,7 +202,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)
         self.classes_ = np.array([0, 1])
         self.seed_ = problem.seed
-        self._flat, self._named_tasks = np.ndim(y) == 1, sample.named_tasks
+        self._flat = np.ndim(y) == 1
 
     def decision_probability(self, X: Any) -> FloatArray:
         """Return the chance of deciding 1 for each person and task, shape (n, m).
@@ -242,6 +244,37 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         return self.mapping_.extend(Y, task_names=task_names)
 
+    def audit(self, X: Any, Y: Any, **options: Any) -> Audit:
+        """Audit the model on people whose labels on its tasks are known.
+
+        Its tasks are those it was learned from. For fresh ones, which say what the model's promise
+        is worth, use ``model.extend(Y_later).audit(X, Y_new)``.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
+        Y : array-like or DataFrame, shape (n, m)
+            Labels on the training tasks, in their order; blank where unobserved.
+        **options
+            As for :func:`averagefair.audit`. Default: the model's own rate, alpha and beta.
+        """
+        check_is_fitted(self)
+        request = self.certificate_.request
+        own: dict[str, Any] = {"alpha": request.alpha, "beta": request.beta}
+        rates = resolve_rates(self.rate)
+        if len(rates) == 1:
+            own["rate"] = rates[0]
+        elif "rate" not in options:
+            raise InputError(
+                "the model was fitted for several rates; say which one to audit, e.g. "
+                f"rate={rates[0].name!r}."
+            )
+        found = self._classifiers(X).audit(X, Y, **(own | options))
+        minded = ["the tasks are those the model was learned from, so they are not fresh."]
+        if np.ptp(self.task_weights_) > 0:
+            minded.append("all tasks weigh alike here, though the model was fitted with weights.")
+        return replace(found, notes=(*found.notes, *minded))
+
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 - overall error on these people, in expectation over the draws.
 
@@ -249,7 +282,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         classifiers = self._classifiers(X)
         sample = Sample(X, y, individual_weights=sample_weight)
-        sample.check_tasks(self.task_names_, self._named_tasks, "y")
+        sample.check_tasks(self.task_names_, classifiers.named_tasks, "y")
         sample = sample.with_task_weights(self.task_weights_)
         error = Meter(sample, ErrorRate())(classifiers.decision_probability).error
         if np.isnan(error):

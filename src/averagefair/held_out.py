@@ -92,20 +92,20 @@ def held_out(
         meter = Meter(sample, rates if isinstance(model.rate, list | tuple) else rates[0])
         return meter(classifiers.chances)
 
-    def new_people(Y: Any, classifiers: Mixture, named: bool) -> Sample:
+    def new_people(Y: Any, classifiers: Mixture) -> Sample:
         read_features(X_new, classifiers.feature_names, classifiers.feature_count)
         sample = Sample(X_new, Y, individual_weights=sample_weight)
-        sample.check_tasks(classifiers.task_names, named, "labels of new people")
+        sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
         return sample
 
     people = tasks = both = None
     if Y_new_people is not None:
-        sample = new_people(Y_new_people, model.classifiers_, model._named_tasks)
+        sample = new_people(Y_new_people, model.classifiers_)
         people = measure(sample.with_task_weights(model.task_weights_), model.classifiers_)
     if Y_new_tasks is not None:
         later = model.extend(Y_new_tasks)
         training = model.mapping_.individuals.with_labels(Y_new_tasks)
         tasks = measure(training, later)
         if Y_new_both is not None:
-            both = measure(new_people(Y_new_both, later, training.named_tasks), later)
+            both = measure(new_people(Y_new_both, later), later)
     return HeldOut(people, tasks, both)

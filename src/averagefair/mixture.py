@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from averagefair.auditing import Audit, audit
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Hypothesis
@@ -35,6 +36,8 @@ class Mixture:
     Attributes
     ----------
     task_names : tuple of str, length k
+    named_tasks : bool
+        Whether those names were given, so that other tables must have them too.
     """
 
     hypotheses: Sequence[Hypothesis]
@@ -42,11 +45,13 @@ class Mixture:
     sample: InitVar[Sample]
     seed: int = 0
     task_names: tuple[str, ...] = field(init=False)
+    named_tasks: bool = field(init=False)
     feature_names: tuple[str, ...] | None = field(init=False)
     feature_count: int = field(init=False)
 
     def __post_init__(self, sample: Sample) -> None:
         object.__setattr__(self, "task_names", sample.task_names)
+        object.__setattr__(self, "named_tasks", sample.named_tasks)
         object.__setattr__(self, "feature_names", sample.feature_names)
         object.__setattr__(self, "feature_count", sample.d)
         q = np.asarray(self.probabilities, dtype=np.float64)
@@ -107,6 +112,28 @@ class Mixture:
             chances = self.chances(features[rows])
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
         return out
+
+    def audit(self, X: Any, Y: Any, **options: Any) -> Audit:
+        """Audit these classifiers on people whose labels are known.
+
+        Chances are audited, not draws: what is found is what the draws would come to.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
+        Y : array-like or DataFrame, shape (n, k)
+            Labels of the same people on these tasks, in their order; blank where unobserved.
+        **options
+            As for :func:`averagefair.audit`.
+        """
+        chances = self.decision_probability(X)
+        sample = Sample(X, Y)
+        sample.check_tasks(self.task_names, self.named_tasks, "Y")
+        named: dict[str, Any] = {
+            "individual_names": sample.individual_names,
+            "task_names": self.task_names,
+        }
+        return audit(Y, chances, **(named | options))
 
     def __repr__(self) -> str:
         return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"

@@ -1,0 +1,344 @@
+"""Are the audit's numbers right? Populations with known true rates, audited many times over.
+
+Prints, for each population, table and rate, the size (or power) of the chance test, how often each
+interval holds the truth, and the bias of the de-noised variance, against the targets.
+
+``python benchmarks/audit_simulation.py`` runs the study, some minutes on two cores; ``--docs`` also
+writes its table into docs/audit.md; ``--repetitions 100`` makes it short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from math import nan, sqrt
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from audit_populations import COMPLETE, ERROR, FALSE_POSITIVE, MASKED, POPULATIONS, Draw, draw
+from common import table
+from numpy.typing import NDArray
+
+from averagefair import Audit, audit
+
+Array = NDArray[Any]
+
+SEED = 20
+LEVEL = 0.05
+REPETITIONS = 2_000
+# Of the large tables, fewer.
+LARGE_SHARE = 0.25
+CHUNK = 125
+SIZE = (0.03, 0.07)
+COVERAGE = 0.90
+BIAS = 0.05
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "audit.md"
+BEGIN, END = "<!-- simulation: begin -->", "<!-- simulation: end -->"
+
+
+class Case(NamedTuple):
+    """What is simulated: a population, which cells are observed, the rate, people and tasks."""
+
+    population: str
+    table: str
+    rate: str
+    n: int = 200
+    m: int = 50
+
+    @property
+    def mean(self) -> float:
+        """The population's mean of the true rates."""
+        return POPULATIONS[self.population].mean(self.rate)
+
+    @property
+    def variance(self) -> float:
+        """The population's variance of the true rates; 0 where all are equal."""
+        return POPULATIONS[self.population].variance(self.rate)
+
+    def draw(self, repetition: int) -> Draw:
+        """Draw people and tasks; the same for the same repetition."""
+        seed = [SEED, crc32(repr(tuple(self)).encode()), repetition]
+        population = POPULATIONS[self.population]
+        return draw(population, self.table, self.rate, self.n, self.m, np.random.default_rng(seed))
+
+
+CASES = tuple(
+    Case(*parts) for parts in product(POPULATIONS, (COMPLETE, MASKED), (ERROR, FALSE_POSITIVE))
+)
+LARGE = tuple(
+    Case(*parts, n=1_000, m=100)
+    for parts in product(
+        (
+            "equal, tasks very unlike",
+            "equal, like people err together",
+            "unequal, tasks very unlike",
+            "unequal, like people err together",
+        ),
+        (COMPLETE, MASKED),
+        (ERROR, FALSE_POSITIVE),
+    )
+)
+
+
+class Figures(NamedTuple):
+    """What an audit says that has a truth to be held against."""
+
+    p: float
+    q_p: float
+    mean: tuple[float, float]
+    sigma2: float
+    sigma2_interval: tuple[float, float]
+    sigma_upper: float
+    each: tuple[Array, Array]
+    everybody: tuple[Array, Array]
+
+
+def figures(found: Audit, drawn: Draw) -> Figures:
+    """Take the figures from an audit."""
+    apart, people = found.spread, found.people
+    return Figures(
+        p=found.chance.p,
+        q_p=found.exchangeability.p,
+        mean=(found.mean.low, found.mean.high),
+        sigma2=apart.sigma2.value,
+        sigma2_interval=(apart.sigma2.low, apart.sigma2.high),
+        sigma_upper=apart.upper,
+        each=(people.low, people.high),
+        everybody=(people.all_low, people.all_high),
+    )
+
+
+class Score(NamedTuple):
+    """One repetition: what came out, and whether it held the truth (1) or not (0)."""
+
+    rejected: float
+    q_rejected: float
+    mean: float
+    sigma2: float
+    sigma2_held: float
+    upper: float
+    each: float
+    everybody: float
+
+
+def score(said: Figures, case: Case, truth: Array) -> Score:
+    """Hold an audit's figures against the truth; what is not told (NaN) does not hold it."""
+    rated = ~np.isnan(said.each[0])
+    low, high = (end[rated] for end in said.everybody)
+    return Score(
+        rejected=said.p <= LEVEL,
+        q_rejected=nan if np.isnan(said.q_p) else said.q_p <= LEVEL,
+        mean=said.mean[0] <= case.mean <= said.mean[1],
+        sigma2=said.sigma2,
+        sigma2_held=said.sigma2_interval[0] <= case.variance <= said.sigma2_interval[1],
+        upper=said.sigma_upper >= sqrt(case.variance),
+        each=float(np.mean((said.each[0] <= truth) & (truth <= said.each[1]), where=rated)),
+        everybody=bool(((low <= truth[rated]) & (truth[rated] <= high)).all()),
+    )
+
+
+Reader = Callable[[Audit, Draw], Figures]
+
+
+def simulate(case: Case, repetitions: Iterable[int], read: Reader = figures) -> Array:
+    """Return the scores of these repetitions, shape (repetitions, 8)."""
+    scores = []
+    for repetition in repetitions:
+        drawn = case.draw(repetition)
+        found = audit(
+            drawn.labels,
+            drawn.decisions,
+            rate=case.rate,
+            observed=drawn.observed,
+            random_state=repetition,
+        )
+        scores.append(score(read(found, drawn), case, drawn.truth))
+    return np.array(scores, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a case: an average over repetitions, with its Monte Carlo error, per figure.
+
+    For a population of unequal rates ``bias`` is a share of the true variance; where all are equal
+    it is in absolute terms.
+    """
+
+    case: Case
+    repetitions: int
+    value: dict[str, float]
+    error: dict[str, float]
+
+
+def result(case: Case, scores: Array) -> Result:
+    """Average the scores."""
+    columns = Score(*scores.T)._asdict()
+    off = columns.pop("sigma2") - case.variance
+    columns["bias"] = off / case.variance if case.variance > 0 else off
+    root = sqrt(len(scores))
+    return Result(
+        case,
+        len(scores),
+        {name: float(column.mean()) for name, column in columns.items()},
+        {name: float(column.std(ddof=1)) / root for name, column in columns.items()},
+    )
+
+
+def missed(of: Result, errors: float = 0.0) -> list[str]:
+    """Return the figures that miss their target by more than so many Monte Carlo errors.
+
+    The error of a share is taken at the target, so that a share of exactly 0 or 1 has one too.
+    """
+
+    def beyond(share: float) -> float:
+        return errors * sqrt(share * (1 - share) / of.repetitions)
+
+    out = []
+    if of.case.variance == 0:
+        low, high = SIZE
+        if not low - beyond(low) <= of.value["rejected"] <= high + beyond(high):
+            out.append("rejected")
+    elif not abs(of.value["bias"]) < BIAS + errors * of.error["bias"]:
+        out.append("bias")
+    held = ("mean", "sigma2_held", "upper", "each", "everybody")
+    return out + [name for name in held if of.value[name] < COVERAGE - beyond(COVERAGE)]
+
+
+def study(
+    repetitions: int = REPETITIONS, processes: int = 2, cases: Sequence[Case] = CASES + LARGE
+) -> Iterator[Result]:
+    """Run the cases in turn, the repetitions of each shared out between processes."""
+    # Small products gain nothing from threads, and two processes of two threads fight.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        waiting = []
+        for case in cases:
+            count = max(2, round(repetitions * (LARGE_SHARE if case in LARGE else 1.0)))
+            chunks = [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
+            waiting.append((case, [pool.submit(simulate, case, chunk) for chunk in chunks]))
+        for case, futures in waiting:
+            yield result(case, np.concatenate([future.result() for future in futures]))
+
+
+HEAD = (
+    "true rates",
+    "cells",
+    "rate",
+    "mean",
+    "sigma",
+    "chance test",
+    "Cochran's Q",
+    "mean held",
+    "sigma2 held",
+    "bias of sigma2",
+    "sigma_U held",
+    "each held",
+    "all held",
+)
+
+
+def row(of: Result) -> list[str]:
+    """Write a result, with a star at what misses its target."""
+    case, value, stars = of.case, of.value, missed(of)
+
+    def share(name: str) -> str:
+        return "" if np.isnan(value[name]) else f"{value[name]:.3f}{'*' if name in stars else ''}"
+
+    if case.variance > 0:
+        bias = f"{value['bias']:+.1%} ± {of.error['bias']:.1%}{'*' if 'bias' in stars else ''}"
+    else:
+        bias = f"{value['bias']:+.6f} ± {of.error['bias']:.6f}"
+    return [
+        case.population,
+        case.table,
+        case.rate.replace("_", "-"),
+        f"{case.mean:.3f}",
+        f"{sqrt(case.variance):.3f}",
+        share("rejected"),
+        share("q_rejected"),
+        share("mean"),
+        share("sigma2_held"),
+        bias,
+        share("upper"),
+        share("each"),
+        share("everybody"),
+    ]
+
+
+def titles(results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
+    """Yield the results by what the chance test should do and by size, with a title each."""
+    for equal, large in product((True, False), (False, True)):
+        part = [of for of in results if (of.case.variance == 0, of.case in LARGE) == (equal, large)]
+        if part:
+            first = part[0]
+            yield (
+                (
+                    f"{'Equal' if equal else 'Unequal'} true rates, {first.case.n:,} people x "
+                    f"{first.case.m} tasks, {first.repetitions:,} repetitions: the chance test's "
+                    f"{'size' if equal else 'power'} at {LEVEL}"
+                ),
+                part,
+            )
+
+
+def targets(repetitions: int) -> str:
+    """State the targets and the Monte Carlo error."""
+    return (
+        f"Targets: where true rates are equal, the chance test rejects between {SIZE[0]} and "
+        f"{SIZE[1]} of the time at {LEVEL}; every interval holds the truth at least "
+        f"{COVERAGE:.2f} of the time; the bias of sigma2 is under {BIAS:.0%} of the truth. "
+        f"Monte Carlo error, {repetitions:,} repetitions: {sqrt(0.05 * 0.95 / repetitions):.3f} at "
+        f"a share of 0.05 or 0.95, {sqrt(0.1 * 0.9 / repetitions):.3f} at 0.90; of the bias, as "
+        "printed. A star marks what misses its target."
+    )
+
+
+def markdown(results: Sequence[Result]) -> str:
+    """Write the tables for the documentation."""
+    parts = [targets(results[0].repetitions)]
+    for title, part in titles(results):
+        lines = [HEAD, ("---",) * len(HEAD), *map(row, part)]
+        written = [f"| {' | '.join(line)} |".replace("*", "\\*") for line in lines]
+        parts.append(f"**{title}**\n\n" + "\n".join(written))
+    return "\n\n".join(parts)
+
+
+def write_docs(text: str, page: Path = DOCS) -> None:
+    """Put the text between the marks of the page; make the page where there is none."""
+    if not page.exists():
+        page.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+    before, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, other_mark, after = rest.partition(END)
+    if not (mark and other_mark):
+        raise SystemExit(f"{page.name} must have the lines {BEGIN} and {END}.")
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--docs", action="store_true", help="write the table to docs/audit.md")
+    arguments.add_argument("--repetitions", type=int, default=REPETITIONS)
+    arguments.add_argument("--processes", type=int, default=2)
+    given = arguments.parse_args()
+    start = perf_counter()
+    results = list(study(given.repetitions, given.processes))
+    for title, part in titles(results):
+        print(f"\n{title}\n")
+        table(HEAD, [row(of) for of in part])
+    print(f"\n{targets(given.repetitions)}")
+    count = sum(bool(missed(of)) for of in results)
+    print(f"\n{count} of {len(results)} cases miss a target; {perf_counter() - start:.0f} s.")
+    if given.docs:
+        write_docs(markdown(results))
+
+
+if __name__ == "__main__":
+    main()
