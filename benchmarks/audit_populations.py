@@ -206,8 +206,9 @@ class Directions:
         return float(self.SIZES @ self.cluster_rates) * self._tilt(rate)
 
     def variance(self, rate: str) -> float:
-        rates = np.array(self.cluster_rates)
-        between = float(self.SIZES @ (rates - self.SIZES @ rates) ** 2)
+        # Measured from the first cluster's rate, so that equal rates have a variance of 0 exactly.
+        off = np.array(self.cluster_rates) - self.cluster_rates[0]
+        between = float(self.SIZES @ off**2 - (self.SIZES @ off) ** 2)
         return (between + self.own**2 / 3.0) * self._tilt(rate) ** 2
 
     def _tilt(self, rate: str) -> float:

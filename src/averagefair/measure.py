@@ -17,7 +17,7 @@ from averagefair.errors import InputError
 from averagefair.protocols import Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
-from averagefair.tables import check_same_rows, read_table
+from averagefair.tables import align, read_table
 
 Decide = Callable[[FloatArray], NDArray[Any]]
 """Features (k, d) in; decisions (k, m) out, booleans or chances of deciding 1."""
@@ -167,7 +167,7 @@ def individual_rates(
     ----------
     labels : array-like or DataFrame, shape (n, m), entries 0, 1 or blank
     decisions : array-like or DataFrame, shape (n, m), entries in [0, 1]
-        Decisions, or chances of deciding 1.
+        Decisions, or chances of deciding 1. Two DataFrames are aligned by their names.
     rate : {"error", "false_positive", "false_negative"}, Rate, or list of these
     task_weights : array-like of shape (m,), optional
 
@@ -178,19 +178,7 @@ def individual_rates(
     """
     right = read_table(labels, "labels", one_column=True)
     made = read_table(decisions, "decisions", one_column=True)
-    if right.cells.shape != made.cells.shape:
-        raise InputError(
-            "labels and decisions must have one shape; got "
-            f"{right.cells.shape} and {made.cells.shape}."
-        )
-    if right.columns is not None and made.columns is not None and right.columns != made.columns:
-        raise InputError(
-            "labels and decisions must have the same tasks in the same order; got columns "
-            f"{', '.join(right.columns[:5])} and {', '.join(made.columns[:5])}. Select them first, "
-            "e.g. decisions = decisions[labels.columns]."
-        )
-    check_same_rows(right.row_names, made.row_names, "labels", "decisions")
-    chances = np.asarray(made.cells, dtype=np.float64)
+    chances = np.asarray(align(made, right, "decisions", "labels"), dtype=np.float64)
     if not ((chances >= 0) & (chances <= 1)).all():
         raise InputError(
             "decisions must lie in [0, 1] (0, 1, or the chance of deciding 1), without blanks; got "

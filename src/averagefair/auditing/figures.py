@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OBSERVED, NOISE, REQUEST = "#0b4f8a", "#e69f00", "#555555"
 # Above this many people a band takes the place of a bar for each.
-MOST_BARS = 400
+MOST_BARS = 100
 
 
 def draw_audit(audit: Audit) -> Any:
@@ -107,6 +107,7 @@ def draw_chance(audit: Audit, ax: Any = None) -> Any:
         bins = min(40, max(5, int(np.sqrt(test.flipped.size))))
         what = "all flips" if test.enumerated else f"{test.flipped.size} random flips"
         ax.hist(test.flipped, bins=bins, color=NOISE, alpha=0.6, label=f"chance alone ({what})")
+        ax.margins(y=0.3)  # room for the legend
         ax.axvline(
             test.statistic, color=OBSERVED, linewidth=2.5, label=f"observed, p = {test.p:.3g}"
         )
@@ -136,7 +137,7 @@ def _finish(ax: Any) -> Any:
 def _thin(
     place: NDArray[np.intp], low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a few hundred points: the mean ends of the intervals of those next to each other."""
+    """Return at most a hundred points: the mean ends of the intervals of those next to each other."""
     parts = np.array_split(np.arange(place.size), MOST_BARS)
     at = np.array([place[part].mean() for part in parts])
     at[0], at[-1] = place[0], place[-1]
