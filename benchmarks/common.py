@@ -93,3 +93,19 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in (head, *rows):
         cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
         print("  ".join([row[0].ljust(widths[0]), *cells[1:]]))
+
+
+def write_section(page: Path, name: str, text: str) -> None:
+    """Replace what stands between ``<!-- name: begin -->`` and ``<!-- name: end -->`` in a page."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        sys.exit(f"{page.name} lacks the lines {begin} and {end}: nothing was written.")
+    page.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, the first column to the left and the others to the right."""
+    lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

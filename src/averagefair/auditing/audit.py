@@ -27,6 +27,7 @@ from averagefair.checks import number_below, number_between, positive_number
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
 from averagefair.rates import resolve_rate
+from averagefair.threads import one_thread
 
 
 def audit(
@@ -114,11 +115,12 @@ def audit_losses(
     seed: int = 0,
 ) -> Audit:
     """Audit losses that have been read already."""
-    counts = tally(losses)
+    with one_thread():
+        counts = tally(losses)
+        centered = center(losses, counts, np.random.default_rng(seed))
+        apart = spread(losses, counts, confidence)
     rates = counts.rates[counts.rated]
     delta = 1.0 - confidence
-    centered = center(losses, counts, np.random.default_rng(seed))
-    apart = spread(losses, counts, confidence)
     betas = np.unique([*BETAS, beta])
     line = curve(rates, centered.draws, apart.shrink(counts), apart, betas)
     answered = None

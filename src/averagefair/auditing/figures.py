@@ -137,7 +137,7 @@ def _finish(ax: Any) -> Any:
 def _thin(
     place: NDArray[np.intp], low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return at most a hundred points: the mean ends of the intervals of those next to each other."""
+    """Return at most a hundred points: mean ends of the intervals of people next to each other."""
     parts = np.array_split(np.arange(place.size), MOST_BARS)
     at = np.array([place[part].mean() for part in parts])
     at[0], at[-1] = place[0], place[-1]
