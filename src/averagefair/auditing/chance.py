@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.tally import Tally
@@ -69,7 +68,7 @@ class Centered:
     Attributes
     ----------
     task_means : array, shape (units,)
-        zbar_j: the mean over people of Z_ij.
+        zbar_j: the mean over people of Z_ij, for the tasks (families) in which anything counts.
     squares : float
         The sum of all Z_ij squared.
     test : ChanceTest
@@ -88,27 +87,28 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
     live = tally.live
     if not live.size:
         test = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
-        return Centered(np.zeros(losses.units), 0.0, test, np.empty((0, 1)))
-    enumerated = 2**live.size <= FLIPS + 1
+        return Centered(np.zeros(0), 0.0, test, np.empty((0, 1)))
     n = int(np.count_nonzero(tally.rated))
+    enumerated = 2**live.size <= FLIPS + 1
     if enumerated:
-        flips = floor = _spread_out(_all_signs(live.size), live, losses.units)
+        flips = floor = _all_signs(live.size)
         if n * flips.shape[1] > LARGEST_FLOOR:
             floor = flips[:, rng.integers(0, flips.shape[1], size=FLOOR_DRAWS)]
     else:
-        flips = _random_signs(rng, losses.units, FLIPS)
-        floor = _random_signs(rng, losses.units, FLOOR_DRAWS)
-    by_gram = losses.units <= LARGEST_GRAM or enumerated
+        flips = _random_signs(rng, live.size, FLIPS)
+        floor = _random_signs(rng, live.size, FLOOR_DRAWS)
+    by_gram = live.size <= LARGEST_GRAM
     signs = floor if by_gram else np.hstack([floor, flips])
     share = 1.0 / np.where(tally.rated, tally.counted, np.inf)
-    sums, squares = np.zeros(losses.units), 0.0
-    gram = np.zeros((losses.units, losses.units)) if by_gram else None
-    lengths = np.zeros(signs.shape[1])
+    sums, squares, lengths = np.zeros(live.size), 0.0, np.zeros(signs.shape[1])
+    gram = np.zeros((live.size, live.size)) if by_gram else None
     draws = np.empty((losses.n, floor.shape[1]))
     for rows, counts, totals in losses.blocks():
         z = totals
         z -= tally.mean * counts
         z *= share[rows, None]
+        if live.size < losses.units:
+            z = z[:, live]
         sums += z.sum(axis=0)
         squares += float(np.vdot(z, z))
         shown = z @ signs
@@ -117,7 +117,7 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
             gram += z.T @ z
         else:
             lengths += np.einsum("is,is->s", shown, shown)
-    means = sums / max(n, 1)
+    means = sums / n
     # |R s|^2 = |Z s|^2 - n (zbar s)^2, and likewise for the sum of squares.
     own = squares - n * float(means @ means)
     if gram is not None:
@@ -145,22 +145,14 @@ def _random_signs(rng: np.random.Generator, units: int, count: int) -> FloatArra
     return np.asarray(2.0 * rng.integers(0, 2, size=(units, count)) - 1.0)
 
 
-def _all_signs(units: int) -> NDArray[np.int8]:
+def _all_signs(units: int) -> FloatArray:
     """Return every choice of signs, (units, 2^(units - 1)), of two mirror images one.
 
     Examples
     --------
     >>> _all_signs(3)
-    array([[ 1,  1,  1,  1], [ 1,  1, -1, -1], [ 1, -1,  1, -1]], dtype=int8)
+    array([[ 1.,  1.,  1.,  1.], [ 1.,  1., -1., -1.], [ 1., -1.,  1., -1.]])
     """
-    free = units - 1
-    bits = np.arange(2**free) >> np.arange(free)[::-1, None] & 1
-    signs = (1 - 2 * bits).astype(np.int8)
-    return np.vstack([np.ones((1, 2**free), dtype=np.int8), signs])
-
-
-def _spread_out(signs: NDArray[np.int8], live: NDArray[np.intp], units: int) -> FloatArray:
-    """Put the signs of the live units in their places among all; the others do not matter."""
-    out = np.ones((units, signs.shape[1]))
-    out[live] = signs
-    return out
+    count = 2 ** (units - 1)
+    bits = np.arange(count) >> np.arange(units)[::-1, None] & 1
+    return np.asarray(1.0 - 2.0 * bits)

@@ -90,10 +90,11 @@ class Losses:
         return self.cells.dtype == np.int8
 
     @cached_property
-    def _members(self) -> FloatArray:
-        """Which task is of which family, shape (m, units)."""
+    def _by_family(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The tasks in the order of their families, and where each family begins."""
         assert self.families is not None
-        return np.equal.outer(self.families, np.arange(self.units)).astype(np.float64)
+        order = np.argsort(self.families, kind="stable")
+        return order, np.searchsorted(self.families[order], np.arange(self.units))
 
     def blocks(self, *, by_task: bool = False) -> Iterator[Block]:
         """Yield everybody's cells, some people at a time, as float64; added up within families.
@@ -108,7 +109,10 @@ class Losses:
 
     def by_family(self, values: FloatArray) -> FloatArray:
         """Add up the columns of each family: (k, m) in, (k, units) out."""
-        return values if self.families is None else np.asarray(values @ self._members)
+        if self.families is None:
+            return values
+        order, starts = self._by_family
+        return np.add.reduceat(values[:, order], starts, axis=1)
 
     def _cells(self, rows: slice) -> tuple[FloatArray, FloatArray]:
         cells = self.cells[rows]
