@@ -24,6 +24,7 @@ check: $(VENV)/.check
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/column_generation.py
+	$(BIN)/python benchmarks/audit_scale.py
 
 clean:
 	rm -rf $(VENV)
