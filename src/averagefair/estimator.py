@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from averagefair.auditing import Audit
+from averagefair.auditing import Audit, audit
 from averagefair.certificate import Certificate
 from averagefair.errors import InputError, warn
 from averagefair.measure import Meter
@@ -244,35 +244,45 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         return self.mapping_.extend(Y, task_names=task_names)
 
-    def audit(self, X: Any, Y: Any, **options: Any) -> Audit:
-        """Audit the model on people whose labels on its tasks are known.
+    def audit(self, X: Any, Y: Any, *, classifiers: Mixture | None = None, **options: Any) -> Audit:
+        """Audit the model on people whose labels are known.
 
-        Its tasks are those it was learned from. For fresh ones, which say what the model's promise
-        is worth, use ``model.extend(Y_later).audit(X, Y_new)``.
+        Chances are audited, not draws: what is found is what the draws come to on average.
 
         Parameters
         ----------
         X : array-like or DataFrame, shape (n, d)
         Y : array-like or DataFrame, shape (n, m)
-            Labels on the training tasks, in their order; blank where unobserved.
+            Labels of these people on the training tasks, in their order; blank where unobserved.
+        classifiers : Mixture, optional
+            Classifiers of other tasks, from ``extend``; ``Y`` has the labels on those. Fresh tasks
+            say what the model's promise is worth, the tasks it was learned from do not.
         **options
             As for :func:`averagefair.audit`. Default: the model's own rate, alpha and beta.
         """
-        check_is_fitted(self)
-        request = self.certificate_.request
-        own: dict[str, Any] = {"alpha": request.alpha, "beta": request.beta}
-        rates = resolve_rates(self.rate)
-        if len(rates) == 1:
-            own["rate"] = rates[0]
-        elif "rate" not in options:
+        trained = self._classifiers(X)
+        used = trained if classifiers is None else classifiers
+        sample = Sample(X, Y)
+        sample.check_tasks(used.task_names, used.named_tasks, "Y")
+        request, rates = self.certificate_.request, resolve_rates(self.rate)
+        if len(rates) > 1 and "rate" not in options:
             raise InputError(
                 "the model was fitted for several rates; say which one to audit, e.g. "
                 f"rate={rates[0].name!r}."
             )
-        found = self._classifiers(X).audit(X, Y, **(own | options))
-        minded = ["the tasks are those the model was learned from, so they are not fresh."]
-        if np.ptp(self.task_weights_) > 0:
-            minded.append("all tasks weigh alike here, though the model was fitted with weights.")
+        own: dict[str, Any] = {
+            "rate": rates[0],
+            "alpha": request.alpha,
+            "beta": request.beta,
+            "individual_names": sample.individual_names,
+            "task_names": used.task_names,
+        }
+        found = audit(Y, used.decision_probability(X), **(own | options))
+        minded = []
+        if classifiers is None:
+            minded.append("the tasks are those the model was learned from, so they are not fresh.")
+            if np.ptp(self.task_weights_) > 0:
+                minded.append("tasks weigh alike here, though the model was fitted with weights.")
         return replace(found, notes=(*found.notes, *minded))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from averagefair.auditing import Audit, audit
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
 from averagefair.protocols import Hypothesis
@@ -112,28 +111,6 @@ class Mixture:
             chances = self.chances(features[rows])
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
         return out
-
-    def audit(self, X: Any, Y: Any, **options: Any) -> Audit:
-        """Audit these classifiers on people whose labels are known.
-
-        Chances are audited, not draws: what is found is what the draws would come to.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame, shape (n, d)
-        Y : array-like or DataFrame, shape (n, k)
-            Labels of the same people on these tasks, in their order; blank where unobserved.
-        **options
-            As for :func:`averagefair.audit`.
-        """
-        chances = self.decision_probability(X)
-        sample = Sample(X, Y)
-        sample.check_tasks(self.task_names, self.named_tasks, "Y")
-        named: dict[str, Any] = {
-            "individual_names": sample.individual_names,
-            "task_names": self.task_names,
-        }
-        return audit(Y, chances, **(named | options))
 
     def __repr__(self) -> str:
         return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"

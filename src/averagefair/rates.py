@@ -105,6 +105,11 @@ RATES: dict[str, type[_LabelRate]] = {
 }
 
 
+def spoken(name: str) -> str:
+    """Return a rate's name as one says it: "false-positive"."""
+    return name.replace("_", "-")
+
+
 def resolve_rate(rate: str | Rate) -> Rate:
     """Return the rate of that name, or the rate itself.
 

@@ -156,11 +156,11 @@ def read_categories(
         raise InputError(f"{what} must be a list of {count}, one for each; got {values!r}.")
     else:
         given = list(values)
-    if len(given) != count:
-        raise InputError(f"{what} must give {count}, one for each; got {len(given)}.")
     if names is not None and index is not None and list(index) != list(names):
         places = _places(list(index), list(names), what, "the audit", "rows")
         given = [given[place] for place in places]
+    if len(given) != count:
+        raise InputError(f"{what} must give {count}, one for each; got {len(given)}.")
     known = {value for value in given if not is_missing(value)}
     try:
         ordered = sorted(known)
@@ -183,11 +183,6 @@ def align(table: Table, to: Table, what: str, reference: str) -> NDArray[Any]:
     what, reference : str
         What they are called in error messages.
     """
-    if table.cells.shape != to.cells.shape:
-        raise InputError(
-            f"{what} and {reference} must have one row for each person and one column for each "
-            f"task; got shapes {table.cells.shape} and {to.cells.shape}."
-        )
     cells = table.cells
     if to.columns is not None and table.columns is not None and table.columns != to.columns:
         cells = cells[:, _places(table.columns, to.columns, what, reference, "columns")]
@@ -195,6 +190,11 @@ def align(table: Table, to: Table, what: str, reference: str) -> NDArray[Any]:
         mine, theirs = table.row_names.tolist(), to.row_names.tolist()
         if mine != theirs:
             cells = cells[_places(mine, theirs, what, reference, "rows")]
+    if cells.shape != to.cells.shape:
+        raise InputError(
+            f"{what} and {reference} must have one row for each person and one column for each "
+            f"task; got shapes {cells.shape} and {to.cells.shape}."
+        )
     return cells
 
 

@@ -1,8 +1,12 @@
-"""Plain text: tables a person can read."""
+"""Plain text: tables and numbers a person can read, and plain values for other programs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -22,3 +26,51 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for line in lines
     ]
     return "\n".join([text[0], "-" * len(text[0]), *text[1:]])
+
+
+def figure(value: float, digits: int = 3, sign: str = "") -> str:
+    """Write a number; "unknown" for NaN, "none" for infinity.
+
+    Examples
+    --------
+    >>> figure(-0.00001), figure(0.25, 2, "+"), figure(float("nan"))
+    ('0.000', '+0.25', 'unknown')
+    """
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "none"
+    rounded = round(value, digits) + 0.0  # no minus before a zero
+    return format(rounded, f"{sign}.{digits}f")
+
+
+def percent(share: float) -> str:
+    """Write a share in a hundred, with a decimal where it has one.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.025)
+    ('5%', '2.5%')
+    """
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it: numbers, words, lists; None for what is not finite.
+
+    Examples
+    --------
+    >>> plain({"rate": np.float64(0.5), "low": float("nan"), "names": ("a", 1)})
+    {'rate': 0.5, 'low': None, 'names': ['a', 1]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -72,7 +72,7 @@ def fullest(
 ) -> tuple[Window, float]:
     """Return the window of at most this width with the most people, and the share outside it.
 
-    The lowest where several hold as many; NaN where there is nobody. Parameters as for
+    The highest where several hold as many; NaN where there is nobody. Parameters as for
     :func:`narrowest`.
 
     Examples
@@ -86,7 +86,7 @@ def fullest(
     # The best window starts at somebody's rate.
     ends = np.searchsorted(rates, rates + (width + ROUNDING), side="right")
     inside = below[ends] - below[:-1]
-    best = int(np.argmax(inside))
+    best = inside.size - 1 - int(np.argmax(inside[::-1]))
     left_out = below[-1] - inside[best]
     share = left_out / below[-1] if left_out > ROUNDING * below[-1] else 0.0
     return Window(float(rates[best]), float(rates[ends[best] - 1])), float(share)
@@ -106,3 +106,24 @@ def depth(lows: FloatArray, highs: FloatArray) -> int:
     starts, ends = np.sort(lows[some]), np.sort(highs[some])
     open_before = np.searchsorted(ends, starts, side="left")
     return int((np.arange(1, starts.size + 1) - open_before).max(initial=0))
+
+
+def outside_at_least_and_most(
+    lows: FloatArray, highs: FloatArray, slack: float
+) -> tuple[float, float]:
+    """Return bounds on the share outside a window of width 2 slack, rates known to intervals.
+
+    At least: who cannot be inside, wherever in their interval they are. At most: who need not be.
+
+    Examples
+    --------
+    >>> lows, highs = np.array([0.1, 0.2, 0.3, 0.8]), np.array([0.2, 0.3, 0.6, 0.9])
+    >>> outside_at_least_and_most(lows, highs, slack=0.1)
+    (0.25, 0.5)
+    """
+    n, slack = lows.size, slack + ROUNDING
+    # An interval meets [gamma - slack, gamma + slack] if gamma is in [low - slack, high + slack],
+    # and lies within it if gamma is in [high - slack, low + slack]. One person always can.
+    meets = depth(lows - slack, highs + slack)
+    within = max(1, depth(highs - slack, lows + slack))
+    return (n - meets) / n, (n - within) / n

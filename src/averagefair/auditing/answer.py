@@ -11,7 +11,8 @@ from averagefair.auditing.curve import Curve
 from averagefair.auditing.intervals import Interval
 from averagefair.auditing.spread import Spread
 from averagefair.sample import FloatArray
-from averagefair.windows import ROUNDING, depth, fullest
+from averagefair.text import percent
+from averagefair.windows import ROUNDING, fullest, outside_at_least_and_most
 
 
 class Verdict(Enum):
@@ -43,8 +44,11 @@ class Answer:
     cap : float
         An upper bound on it.
     verdict : Verdict
-        Of the *true* rates, wrong at most 1 - confidence of the time: MET or NOT_MET where
-        intervals for everybody, or the interval of sigma2, leave no other way; else OPEN.
+        Of the *true* rates. By everybody's intervals it speaks of the people audited, and is
+        wrong at most 1 - confidence of the time. By the true spread it speaks of the population
+        they are from, and that holds about so often: the interval of sigma2 is an approximation,
+        at its weakest where a few people are far worse off than the rest. It takes either end of
+        that interval at half of 1 - confidence, ``cap`` one end at the whole.
     reason : str
         Why, in words.
     """
@@ -72,13 +76,17 @@ class Answer:
 
     def statement(self) -> str:
         """Say it in plain words."""
-        who = "everybody" if self.beta == 0 else f"all but {self.beta:.3g} of the people"
-        asked = f"Requested: {who} within {self.alpha:g} of a common rate."
-        seen = (
-            f"As observed it is {'met' if self.met_as_observed else 'not met'}: a share of "
-            f"{self.observed_beta:.3f} is outside."
+        who = "everybody" if self.beta == 0 else f"all but {percent(self.beta)} of the people"
+        text = (
+            f"Requested: {who} within {self.alpha:g} of a common rate. As observed it is "
+            f"{'met' if self.met_as_observed else 'not met'}: {percent(self.observed_beta)} are outside."
         )
-        return f"{asked} {seen} Of the true rates: {self.verdict.value}; {self.reason}."
+        if self.floor > self.alpha:
+            text += (
+                " That says little: if all true rates were equal, noise alone would show "
+                f"{self.floor:.3f} in place of {self.alpha:g}."
+            )
+        return f"{text} Of the true rates: {self.verdict.value}; {self.reason}."
 
 
 def answer(
@@ -116,23 +124,18 @@ def _verdict(alpha: float, beta: float, spread: Spread, together: Interval) -> t
     """Return what can be said of the true rates, and why.
 
     Either end of sigma2's two-sided interval fails half as often as 1 - confidence, and so do the
-    intervals for all: together they are wrong no more often than that.
+    intervals for all: no verdict is wrong more often than that, as far as these hold.
     """
-    low, high = together
-    n = low.size
-    # An interval lies within [gamma - alpha, gamma + alpha] if gamma is in [high - alpha, low +
-    # alpha], and meets it if gamma is in [low - alpha, high + alpha].
-    most = 1.0 - depth(high - alpha, low + alpha) / n
-    least = 1.0 - depth(low - alpha, high + alpha) / n
-    if most <= beta:
-        return Verdict.MET, f"a share of {most:.3f} at most is outside, by everybody's interval"
+    least, most = outside_at_least_and_most(*together, alpha)
+    if most <= beta + ROUNDING:
+        return Verdict.MET, f"{percent(most)} at most are outside, by everybody's intervals"
     if least > beta + ROUNDING:
-        return Verdict.NOT_MET, f"a share of {least:.3f} at least is outside, by their intervals"
+        return Verdict.NOT_MET, f"{percent(least)} at least are outside, by everybody's intervals"
     # Chebyshev: no more than sigma^2 / alpha^2 lie further than alpha from the mean.
     highest, lowest = spread.sigma2.high, spread.sigma2.low
-    if 0 < highest <= beta * alpha**2:
+    if spread.upper > 0 and highest <= beta * alpha**2:
         share = highest / alpha**2
-        return Verdict.MET, f"a share of {share:.3f} at most is outside, by the true spread"
+        return Verdict.MET, f"{percent(share)} at most are outside, by the estimated true spread"
     # Rates within alpha of gamma but for a share beta, all in [0, 1], vary no more than this.
     if lowest > (1.0 - beta) * alpha**2 + beta:
         return (
@@ -143,4 +146,4 @@ def _verdict(alpha: float, beta: float, spread: Spread, together: Interval) -> t
         return Verdict.OPEN, (
             "that nobody at all is outside takes very many tasks to show; allow a small beta"
         )
-    return Verdict.OPEN, "more tasks would tell"
+    return Verdict.OPEN, "more tasks may tell"

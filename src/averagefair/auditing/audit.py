@@ -14,7 +14,6 @@ from averagefair.auditing.chance import center
 from averagefair.auditing.curve import BETAS, curve
 from averagefair.auditing.exchangeability import cochran
 from averagefair.auditing.groups import group_views
-from averagefair.auditing.intervals import exact_interval
 from averagefair.auditing.losses import Losses, read_losses
 from averagefair.auditing.mean import mean_rate
 from averagefair.auditing.people import evidence, people_table
@@ -83,6 +82,8 @@ def audit(
     >>> found.worst_off(1)[0]["name"], found.mean.value, found.chance.p
     ('Cy', 0.416..., 0.125)
     """
+    if isinstance(rate, list | tuple):
+        raise InputError(f"an audit is of one rate; got {rate!r}. Audit each on its own.")
     kind = resolve_rate(rate)
     confidence = number_between("confidence", confidence)
     alpha = None if alpha is None else positive_number("alpha", alpha, 0.5)
@@ -125,7 +126,7 @@ def audit_losses(
     line = curve(rates, centered.draws, apart.shrink(counts), apart, betas)
     answered = None
     if alpha is not None and rates.size:
-        together = exact_interval(*evidence(losses, counts), delta / 2 / rates.size)
+        together = evidence(losses, counts).exact(delta / 2 / rates.size)
         answered = answer(alpha, beta, np.sort(rates), line, apart, together)
     common = counts.mean if answered is None else answered.common_rate
     people = people_table(losses, counts, common + (alpha or 0.0), delta)
@@ -149,4 +150,5 @@ def audit_losses(
         seed=seed,
         _losses=losses,
         _tally=counts,
+        _task_means=centered.task_means,
     )

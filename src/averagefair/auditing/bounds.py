@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 from averagefair.auditing.intervals import Interval
-from averagefair.windows import ROUNDING, depth
+from averagefair.windows import outside_at_least_and_most
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,6 @@ def bounds(alpha: float, each: Interval, kappa: float, delta: float) -> Bounds:
     beta_low  = 1 - max_gamma #{CI_i meets [gamma +- alpha]} / n - kappa - 2 eps,
     eps = sqrt(ln(4 / delta) / (2 n)).
     """
-    low, high = each
-    n = low.size
-    margin = kappa + 2.0 * sqrt(log(4.0 / delta) / (2 * n))
-    inside = depth(high - alpha, low + alpha + ROUNDING) / n
-    meets = depth(low - alpha, high + alpha + ROUNDING) / n
-    return Bounds(alpha, max(0.0, 1 - meets - margin), min(1.0, 1 - inside + margin))
+    least, most = outside_at_least_and_most(*each, alpha)
+    margin = kappa + 2.0 * sqrt(log(4.0 / delta) / (2 * each[0].size))
+    return Bounds(alpha, max(0.0, least - margin), min(1.0, most + margin))

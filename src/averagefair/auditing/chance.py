@@ -29,6 +29,7 @@ FLOOR_DRAWS = 20
 LARGEST_GRAM = 1_000
 # With few tasks the floor is the average over all flips, unless they take more numbers than this.
 LARGEST_FLOOR = 10_000_000
+EPSILON = 1e-12  # of sums over a table: far above rounding, far below any difference that matters
 
 
 @dataclass(frozen=True)
@@ -84,25 +85,23 @@ class Centered:
 
 def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
     """Make Z in one pass over the losses, and of it the test and the draws of chance."""
-    live = tally.live
-    if not live.size:
+    live, n = tally.live, int(np.count_nonzero(tally.rated))
+    if not n:
         test = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
         return Centered(np.zeros(0), 0.0, test, np.empty((0, 1)))
-    n = int(np.count_nonzero(tally.rated))
     enumerated = 2**live.size <= FLIPS + 1
-    if enumerated:
-        flips = floor = _all_signs(live.size)
-        if n * flips.shape[1] > LARGEST_FLOOR:
-            floor = flips[:, rng.integers(0, flips.shape[1], size=FLOOR_DRAWS)]
-    else:
-        flips = _random_signs(rng, live.size, FLIPS)
-        floor = _random_signs(rng, live.size, FLOOR_DRAWS)
+    flips = _all_signs(live.size) if enumerated else _random_signs(rng, live.size, FLIPS)
+    floor = flips if enumerated else _random_signs(rng, live.size, FLOOR_DRAWS)
+    if enumerated and n * flips.shape[1] > LARGEST_FLOOR:
+        floor = flips[:, rng.integers(0, flips.shape[1], size=FLOOR_DRAWS)]
     by_gram = live.size <= LARGEST_GRAM
     signs = floor if by_gram else np.hstack([floor, flips])
+    drawn = floor.shape[1]
+
     share = 1.0 / np.where(tally.rated, tally.counted, np.inf)
-    sums, squares, lengths = np.zeros(live.size), 0.0, np.zeros(signs.shape[1])
+    sums, squares, scale, lengths = np.zeros(live.size), 0.0, 0.0, np.zeros(signs.shape[1])
     gram = np.zeros((live.size, live.size)) if by_gram else None
-    draws = np.empty((losses.n, floor.shape[1]))
+    draws = np.empty((losses.n, drawn))
     for rows, counts, totals in losses.blocks():
         z = totals
         z -= tally.mean * counts
@@ -111,23 +110,31 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
             z = z[:, live]
         sums += z.sum(axis=0)
         squares += float(np.vdot(z, z))
+        scale += float(np.square(share[rows]) @ np.square(counts).sum(axis=1))
         shown = z @ signs
-        draws[rows] = shown[:, : floor.shape[1]]
+        draws[rows] = shown[:, :drawn]
         if gram is not None:
             gram += z.T @ z
         else:
             lengths += np.einsum("is,is->s", shown, shown)
+
+    # What is left where all losses are alike is rounding, and so is R where all people are.
+    rounding = EPSILON**2 * scale
+    squares = squares if squares > rounding else 0.0
     means = sums / n
     # |R s|^2 = |Z s|^2 - n (zbar s)^2, and likewise for the sum of squares.
     own = squares - n * float(means @ means)
-    if gram is not None:
+    if own <= max(rounding, EPSILON * squares):
+        flipped = np.zeros(flips.shape[1])
+        test = ChanceTest(1.0, 0.0, flipped, enumerated=enumerated, units=live.size)
+    elif gram is not None:
         gram -= n * np.outer(means, means)
-        reached, flipped = float(gram.sum()), np.einsum("us,us->s", flips, gram @ flips)
+        flipped = np.einsum("us,us->s", flips, gram @ flips) - own
+        test = _test(float(gram.sum()) - own, flipped, own, enumerated, live.size)
     else:
-        deviations = tally.rates[tally.rated] - tally.mean
-        reached = float(deviations @ deviations)
-        flipped = (lengths - n * np.square(means @ signs))[floor.shape[1] :]
-    test = _test(reached - own, flipped - own, own, enumerated, live.size)
+        off = tally.rates[tally.rated] - tally.mean
+        flipped = (lengths - n * np.square(means @ signs))[drawn:] - own
+        test = _test(float(off @ off) - own, flipped, own, enumerated, live.size)
     draws -= means @ floor
     return Centered(means, squares, test, draws if tally.rated.all() else draws[tally.rated])
 
@@ -136,7 +143,7 @@ def _test(
     statistic: float, flipped: FloatArray, scale: float, enumerated: bool, units: int
 ) -> ChanceTest:
     # Equal but for rounding counts as reached: flips that change nothing must not be evidence.
-    reached = int(np.count_nonzero(flipped >= statistic - 1e-9 * max(scale, 1e-300)))
+    reached = int(np.count_nonzero(flipped >= statistic - 1e-9 * scale))
     p = reached / flipped.size if enumerated else (1 + reached) / (flipped.size + 1)
     return ChanceTest(p, statistic, flipped, enumerated, units)
 

@@ -6,22 +6,26 @@ narrower than two intervals held against each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import bdtr, ndtri
 
-from averagefair.auditing.estimates import Estimate, with_interval
+from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.intervals import Interval, kl_chernoff
 from averagefair.auditing.losses import BoolArray
 from averagefair.auditing.mean import mean_rate
-from averagefair.auditing.people import spread_out
+from averagefair.auditing.people import evidence, fill_in
 from averagefair.auditing.result import Audit
-from averagefair.errors import InputError
+from averagefair.auditing.words import USUAL_BETA
+from averagefair.errors import InputError, some_of
+from averagefair.rates import spoken
 from averagefair.sample import FloatArray
-from averagefair.text import table
+from averagefair.tables import check_same_rows
+from averagefair.text import figure, plain, table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +40,8 @@ class PairedPeople:
     low, high : arrays, shape (n,)
         The interval of that person's difference alone (Agresti and Min's, for paired counts).
     better, worse : bool arrays, shape (n,)
-        Who is better or worse off beyond doubt, all people considered (KL-Chernoff, delta / n).
+        Of whom it can be shown, one by one and all people considered (delta / n each): by the
+        exact sign test on the tasks that came out differently, or by KL-Chernoff for chances.
     """
 
     name: NDArray[Any]
@@ -78,47 +83,55 @@ class Comparison:
     people: PairedPeople
 
     def to_frame(self) -> Any:
-        """Return everybody's row as a pandas DataFrame (pandas must be installed)."""
+        """Return everybody's row as a pandas DataFrame by name (pandas must be installed)."""
         import pandas as pd
 
-        return pd.DataFrame(self.people.to_dict())
+        return pd.DataFrame(self.people.to_dict()).set_index("name")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the changes and everybody's row as plain numbers and lists."""
-        return {
-            "mean": self.mean.to_dict(),
-            "sigma2": self.sigma2.to_dict(),
-            "people": self.people.to_dict(),
+        """Return all of it as plain numbers, lists and words; what is unknown is None."""
+        figures = {
+            name: {"before": one, "after": other} for name, one, other, *_ in self._figures()
         }
-
-    def statement(self) -> str:
-        """Say in plain words what changed."""
-        rate = self.before.rate.replace("_", "-")
-        better, worse = int(self.people.better.sum()), int(self.people.worse.sum())
-        return (
-            f"The mean {rate} rate {_moved(self.mean)}. The variance of true rates between people "
-            f"{_moved(self.sigma2)}. Beyond doubt {better} of {self.before.n:,} people are better "
-            f"off and {worse} worse off."
+        out: dict[str, Any] = plain(
+            {
+                "figures": figures,
+                "mean_change": self.mean.to_dict(),
+                "sigma2_change": self.sigma2.to_dict(),
+                "people": self.people.to_dict(),
+            }
         )
+        return out
+
+    def _figures(self) -> Iterator[tuple[str, float, float, Estimate | None, int]]:
+        """Yield what is compared: its name, before, after, the change, and digits to show."""
+        one, other = self.before, self.after
+        before, after = one.curve.at(USUAL_BETA), other.curve.at(USUAL_BETA)
+        yield "mean rate", one.mean.value, other.mean.value, self.mean, 4
+        variances = one.spread.sigma2.value, other.spread.sigma2.value
+        yield "variance of true rates", *variances, self.sigma2, 6
+        yield "true standard deviation", one.spread.sigma, other.spread.sigma, None, 4
+        yield f"alpha for all but {USUAL_BETA:.0%}", before["alpha"], after["alpha"], None, 4
+        yield "... without the noise", before["denoised"], after["denoised"], None, 4
+        if one.answer is not None and other.answer is not None:
+            shares = one.answer.observed_beta, other.answer.observed_beta
+            yield "share outside alpha", *shares, None, 4
+        yield "p of the chance test", one.chance.p, other.chance.p, None, 4
+
+    def summary(self) -> str:
+        """Return what changed: a table and plain words."""
+        rate = spoken(self.before.rate)
+        better, worse = int(self.people.better.sum()), int(self.people.worse.sum())
+        head = ["", "before", "after", "change", f"{self.before.confidence:.0%} interval"]
+        words = (
+            f"The mean {rate} rate {_moved(self.mean, 4)}. The variance of true rates "
+            f"{_moved(self.sigma2, 6)}. One by one, {better} of {self.before.n:,} people can be "
+            f"shown to be better off, and {worse} worse off."
+        )
+        return f"{table(head, (_row(*row) for row in self._figures()))}\n{words}"
 
     def __str__(self) -> str:
-        one, other = self.before, self.after
-        usual = {"before": one.curve.at(0.05), "after": other.curve.at(0.05)}
-        rows = [
-            _row("mean rate", one.mean.value, other.mean.value, self.mean),
-            _row(
-                "variance of true rates",
-                one.spread.sigma2.value,
-                other.spread.sigma2.value,
-                self.sigma2,
-            ),
-            _row("true standard deviation", one.spread.sigma, other.spread.sigma),
-            _row("alpha for all but 5%", usual["before"]["alpha"], usual["after"]["alpha"]),
-            _row("... without the noise", usual["before"]["denoised"], usual["after"]["denoised"]),
-            _row("p of the chance test", one.chance.p, other.chance.p),
-        ]
-        head = ["", "before", "after", "change", f"{one.confidence:.0%} interval"]
-        return f"{table(head, rows)}\n{self.statement()}"
+        return self.summary()
 
     __repr__ = __str__
 
@@ -160,16 +173,17 @@ def compare(before: Audit, after: Audit) -> Comparison:
         before=before,
         after=after,
         mean=mean_rate(difference[rated], sums / n, squares, units, before.confidence),
-        sigma2=change_of_spread(before, after, paired=True),
+        sigma2=change_of_spread(before, after, before.confidence, paired=True),
         people=_people(before, after, difference, per_person),
     )
 
 
-def change_of_spread(before: Audit, after: Audit, *, paired: bool) -> Estimate:
+def change_of_spread(before: Audit, after: Audit, confidence: float, *, paired: bool) -> Estimate:
     """Return the change of sigma2: the difference of the two jackknives is that of the difference.
 
     Parameters
     ----------
+    confidence : float
     paired : bool
         Whether the tasks are the same; if not, they are taken as independent draws.
     """
@@ -177,8 +191,7 @@ def change_of_spread(before: Audit, after: Audit, *, paired: bool) -> Estimate:
     n, units = min(one.people, other.people), min(one.units, other.units)
     value = other.sigma2.value - one.sigma2.value
     if np.isnan(value):
-        nan = float("nan")
-        return Estimate(nan, nan, nan, nan, nan)
+        return UNKNOWN
     g = other.person_influence - one.person_influence
     people = float(g @ g) * n / (n - 1)
     if paired:
@@ -186,17 +199,16 @@ def change_of_spread(before: Audit, after: Audit, *, paired: bool) -> Estimate:
         tasks = float(f @ f) * units / (units - 1)
     else:
         tasks = one.sigma2.tasks_variance + other.sigma2.tasks_variance
-    return with_interval(value, people, tasks, units, before.confidence)
+    return with_interval(value, people, tasks, units, confidence)
 
 
 def check_same_people(before: Audit, after: Audit) -> None:
     """Refuse two audits that are not of the same people, by the same rate."""
-    if before.n != after.n or (before.people.name != after.people.name).any():
+    if before.n != after.n:
         raise InputError(
-            f"audits to compare must be of the same people in the same order; got {before.n} and "
-            f"{after.n}, named {before.people.name[:3].tolist()} and "
-            f"{after.people.name[:3].tolist()} at first."
+            f"audits to compare must be of the same people; got {before.n:,} and {after.n:,}."
         )
+    check_same_rows(before.people.name, after.people.name, "the first audit", "the other")
     if before.rate != after.rate or before.confidence != after.confidence:
         raise InputError(
             "audits to compare must have one rate and one confidence; got "
@@ -210,37 +222,40 @@ def _check_pair(before: Audit, after: Audit) -> None:
     if one.task_names != other.task_names:
         raise InputError(
             "audits to compare must be of the same tasks in the same order; got "
-            f"{', '.join(one.task_names[:3])} ... and {', '.join(other.task_names[:3])} .... To "
-            "follow the same people over other tasks, see drift."
+            f"{some_of(one.task_names)} and {some_of(other.task_names)}. To follow the same people "
+            "over other tasks, see drift."
         )
-    alike = one.same_families(other) and all(
+    same_cells = one.same_families(other) and all(
         np.array_equal(mine.counts, theirs.counts)
         for mine, theirs in zip(one.blocks(), other.blocks(), strict=True)
     )
-    if not alike:
+    if not same_cells or not np.array_equal(one.fingerprints, other.fingerprints):
         raise InputError(
-            "audits to compare must count the same cells: the same labels, the same observed cells "
-            "and the same task_families, with other decisions."
+            "audits to compare must have the same labels, the same observed cells and the same "
+            "task_families; only decisions may differ."
         )
 
 
 def _people(
     before: Audit, after: Audit, difference: FloatArray, squares: FloatArray
 ) -> PairedPeople:
-    tally = before._tally
+    """Return everybody's row; ``squares`` are the squared differences, added up."""
+    tally, delta = before._tally, 1.0 - before.confidence
     rated = tally.rated
-    delta = 1.0 - before.confidence
-    own = _paired_interval(
-        (difference * tally.counted)[rated],
-        squares[rated],
-        tally.counted[rated],
-        tally.units[rated],
-        delta,
-    )
-    low, high = spread_out(own, rated)
-    halves, worth = 0.5 * (1.0 + difference[rated]), tally.effective[rated]
-    sure = kl_chernoff(halves, worth, delta / max(1, int(rated.sum())))
-    all_low, all_high = spread_out(sure, rated)
+    sums = np.where(rated, (after._tally.wrong - before._tally.wrong), 0.0)
+    own = sums[rated], squares[rated], tally.counted[rated], tally.units[rated]
+    low, high = fill_in(_paired_interval(*own, delta), rated)
+    each = delta / max(1, int(np.count_nonzero(rated)))
+    known = evidence(before._losses, tally)
+    if known.whole and after._losses.whole:
+        # Of the tasks that came out differently, as many one way as the other by chance.
+        changed, ups = squares, 0.5 * (squares + sums)
+        better, worse = _too_few(ups, changed, each), _too_few(changed - ups, changed, each)
+    else:
+        sure = kl_chernoff(0.5 * (1.0 + difference[rated]), known.effective, each)
+        all_low, all_high = fill_in(sure, rated)
+        better = np.nan_to_num(all_high, nan=1.0) < 0.5
+        worse = np.nan_to_num(all_low, nan=0.0) > 0.5
     return PairedPeople(
         name=before.people.name,
         before=before.people.rate,
@@ -248,9 +263,14 @@ def _people(
         difference=difference,
         low=low,
         high=high,
-        better=np.nan_to_num(all_high, nan=1.0) < 0.5,
-        worse=np.nan_to_num(all_low, nan=0.0) > 0.5,
+        better=better,
+        worse=worse,
     )
+
+
+def _too_few(count: FloatArray, of: FloatArray, delta: float) -> BoolArray:
+    """Tell whether a fair coin shows so few heads in so many flips no more than delta / 2 often."""
+    return np.asarray(bdtr(count, np.rint(of).astype(int), 0.5) <= delta / 2)
 
 
 def _paired_interval(
@@ -276,23 +296,23 @@ def _paired_interval(
     return np.maximum(-1.0, middle - half), np.minimum(1.0, middle + half)
 
 
-def _moved(change: Estimate) -> str:
+def _moved(change: Estimate, digits: int) -> str:
     if np.isnan(change.value):
         return "cannot be told"
+    size = figure(abs(change.value), digits)
     if np.isnan(change.low):
-        return f"changes by {change.value:+.4f} (no interval can be told)"
-    said = "rises" if change.low > 0 else "falls" if change.high < 0 else "may not have changed"
-    if change.low <= 0 <= change.high:
-        return f"{said} ({change.value:+.4f}, interval {change.low:+.4f} to {change.high:+.4f})"
-    return f"{said} by {abs(change.value):.4f} (interval {change.low:+.4f} to {change.high:+.4f})"
+        return "is the same" if change.value == 0 else f"changes by {size}; no interval can be told"
+    interval = f"{figure(change.low, digits, '+')} to {figure(change.high, digits, '+')}"
+    if change.low > 0:
+        return f"rises by {size} (interval {interval})"
+    if change.high < 0:
+        return f"falls by {size} (interval {interval})"
+    return f"may not have changed (interval {interval})"
 
 
-def _row(what: str, before: float, after: float, change: Estimate | None = None) -> list[str]:
+def _row(what: str, before: float, after: float, change: Estimate | None, digits: int) -> list[str]:
     interval = ""
     if change is not None and not np.isnan(change.low):
-        interval = f"{change.low:+.4f} to {change.high:+.4f}"
-    return [what, _written(before), _written(after), _written(after - before, "+"), interval]
-
-
-def _written(value: float, sign: str = "") -> str:
-    return "unknown" if np.isnan(value) else format(value, f"{sign}.4f")
+        interval = f"{figure(change.low, digits, '+')} to {figure(change.high, digits, '+')}"
+    moved = figure(after - before, digits, "+")
+    return [what, figure(before, digits), figure(after, digits), moved, interval]

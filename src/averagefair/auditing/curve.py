@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, nan, sqrt
-from typing import Any
 
 import numpy as np
 
 from averagefair.auditing.spread import Spread
+from averagefair.errors import InputError
 from averagefair.sample import FloatArray
-from averagefair.text import table
-from averagefair.windows import narrowest
+from averagefair.text import figure, table
+from averagefair.windows import ROUNDING, narrowest
 
 BETAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -56,12 +56,17 @@ class Curve:
     def at(self, beta: float) -> dict[str, float]:
         """Return the row of a beta that is in the table."""
         place = int(np.argmin(np.abs(self.beta - beta)))
+        if abs(self.beta[place] - beta) > ROUNDING:
+            raise InputError(
+                f"beta={beta!r} is not in the table; there are "
+                f"{', '.join(f'{one:g}' for one in self.beta)}. Ask the audit for it (beta=...)."
+            )
         return {name: float(getattr(self, name)[place]) for name in self.__dataclass_fields__}
 
     def __str__(self) -> str:
-        columns: dict[str, Any] = self.to_dict()
+        columns = self.to_dict()
         rows = zip(
-            *([_written(value) for value in values] for values in columns.values()), strict=True
+            *([figure(value, 4) for value in part] for part in columns.values()), strict=True
         )
         return table([name.replace("_", " ") for name in columns], rows)
 
@@ -104,10 +109,4 @@ def _cap(upper: float, beta: float) -> float:
 def _half_widths(samples: FloatArray, betas: FloatArray) -> FloatArray:
     """Return alpha(beta) of each sample, shape (samples, betas)."""
     ordered = (np.sort(sample) for sample in samples)
-    return np.array([[narrowest(one, beta).width / 2 for beta in betas] for one in ordered])
-
-
-def _written(value: float) -> str:
-    if np.isnan(value):
-        return "unknown"
-    return f"{value:.4f}" if np.isfinite(value) else "none"
+    return np.array([[abs(narrowest(one, beta).width) / 2 for beta in betas] for one in ordered])

@@ -8,20 +8,22 @@ people who are worst off again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import nan, sqrt
+from math import nan
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from averagefair.auditing.audit import audit_losses
 from averagefair.auditing.comparison import change_of_spread, check_same_people
-from averagefair.auditing.estimates import Estimate, with_interval
+from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.result import Audit
 from averagefair.errors import InputError, some_of
 from averagefair.tables import read_categories
-from averagefair.text import table
+from averagefair.text import figure, plain, table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,20 +40,25 @@ class Drift:
     p_together : tuple of float
         The p-values with all batches considered (Holm): whoever acts on any of these below 0.05
         is wrong no more than once in twenty such series.
+    p_combined : float
+        One p-value for all batches (Fisher): whether people differ in any of them.
     mean_changes, sigma2_changes : tuple of Estimate
-        From each batch to the next; one fewer than there are batches.
-    persistence : tuple of float
-        How true rates in each batch correlate with those in the next: near 1 if the same people
-        are badly off again, near 0 if it is others. NaN where a batch shows no spread.
+        From each batch to the next; one fewer than there are batches. Their intervals hold all at
+        once (Bonferroni, over both).
+    persistence : Estimate
+        How true rates in one batch correlate with those in another, over all pairs: near 1 if it
+        is the same people who are badly off again, near 0 if it is others. The interval is a
+        jackknife over batches; NaN for two. NaN where the batches show no spread.
     """
 
     names: tuple[str, ...]
     audits: tuple[Audit, ...]
     p: tuple[float, ...]
     p_together: tuple[float, ...]
+    p_combined: float
     mean_changes: tuple[Estimate, ...]
     sigma2_changes: tuple[Estimate, ...]
-    persistence: tuple[float, ...]
+    persistence: Estimate
 
     def __len__(self) -> int:
         return len(self.audits)
@@ -62,10 +69,8 @@ class Drift:
     def __getitem__(self, place: int) -> Audit:
         return self.audits[place]
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return the table, a list for each column; changes are from the batch before."""
-        first = Estimate(nan, nan, nan, nan, nan)
-        means, spreads = (first, *self.mean_changes), (first, *self.sigma2_changes)
+    def _columns(self) -> dict[str, list[Any]]:
+        means, spreads = (UNKNOWN, *self.mean_changes), (UNKNOWN, *self.sigma2_changes)
         return {
             "batch": list(self.names),
             "tasks": [one.m for one in self.audits],
@@ -82,22 +87,49 @@ class Drift:
             "sigma2_change": [change.value for change in spreads],
             "sigma2_change_low": [change.low for change in spreads],
             "sigma2_change_high": [change.high for change in spreads],
-            "persistence": [nan, *self.persistence],
         }
 
     def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame (pandas must be installed)."""
+        """Return a row for each batch as a pandas DataFrame (pandas must be installed)."""
         import pandas as pd
 
-        return pd.DataFrame(self.to_dict())
+        return pd.DataFrame(self._columns()).set_index("batch")
 
-    def statement(self) -> str:
-        """Say in plain words what changed."""
-        clear = [name for name, p in zip(self.names, self.p_together, strict=True) if p <= 0.05]
-        parts = [
-            f"Differences between people are more than chance in {len(clear)} of {len(self)} "
-            f"batches{': ' + ', '.join(clear) if clear else ''} (all batches considered)."
-        ]
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain numbers, lists and words; what is unknown is None.
+
+        Changes are from the batch before.
+        """
+        out: dict[str, Any] = plain(
+            {
+                "batches": self._columns(),
+                "p_combined": self.p_combined,
+                "persistence": self.persistence.to_dict(),
+            }
+        )
+        return out
+
+    def summary(self) -> str:
+        """Return a table of the batches, and what changed in plain words."""
+        columns = self._columns()
+        shown = ("batch", "tasks", "mean", "sigma", "p", "p_together", "mean_change")
+        rows = zip(*(map(_written, columns[name]) for name in shown), strict=True)
+        head = [name.replace("_", " ").replace("sigma", "true sd") for name in shown]
+        words = [self._chance(), *self._moves(), self._persistence()]
+        return "\n".join([table(head, rows), *filter(None, words)])
+
+    def _chance(self) -> str:
+        delta = 1.0 - self.audits[0].confidence
+        known = [(name, p) for name, p in zip(self.names, self.p_together, strict=True) if p == p]
+        clear = [name for name, p in known if p <= delta]
+        text = f"All batches together: p = {self.p_combined:.3g}."
+        if clear:
+            return f"{text} Differences between people are more than chance in {', '.join(clear)}."
+        if all(one.chance.smallest * len(known) > delta for one in self.audits):
+            return f"{text} Batches this small, or this many, can show nothing one by one."
+        return f"{text} In no batch alone are differences between people more than chance."
+
+    def _moves(self) -> Iterator[str]:
         for what, changes in (
             ("The mean rate", self.mean_changes),
             ("The variance of true rates", self.sigma2_changes),
@@ -108,21 +140,20 @@ class Drift:
                 if change.low > 0 or change.high < 0
             ]
             if moved:
-                parts.append(f"{what} went {', '.join(moved)}.")
-        known = [share for share in self.persistence if not np.isnan(share)]
-        if known:
-            parts.append(
-                f"From batch to batch true rates correlate by {np.mean(known):.2f} on average: 1 "
-                "would be the same people badly off every time, 0 others each time."
-            )
-        return " ".join(parts)
+                yield f"{what} went {', '.join(moved)} (all batches considered)."
+
+    def _persistence(self) -> str:
+        share = self.persistence
+        if np.isnan(share.value) or self.p_combined > 1.0 - self.audits[0].confidence:
+            return ""
+        interval = "" if np.isnan(share.low) else f" (interval {share.low:.2f} to {share.high:.2f})"
+        return (
+            f"From one batch to another true rates correlate by about {share.value:.2f}{interval}: "
+            "1 would be the same people badly off every time, 0 others each time."
+        )
 
     def __str__(self) -> str:
-        columns = self.to_dict()
-        shown = ("batch", "tasks", "mean", "sigma", "p", "p_together", "mean_change", "persistence")
-        rows = zip(*([_written(value) for value in columns[name]] for name in shown), strict=True)
-        head = [name.replace("_", " ").replace("sigma", "true sd") for name in shown]
-        return f"{table(head, rows)}\n{self.statement()}"
+        return self.summary()
 
     __repr__ = __str__
 
@@ -133,8 +164,8 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
     Parameters
     ----------
     audits : Audit or sequence of Audit
-        One audit, to be cut into batches of its tasks; or several in the order of time, of the
-        same people in the same order, no task in two of them.
+        One audit, to be cut into batches of its tasks (without its groups); or several in the
+        order of time, of the same people in the same order, no task in two of them.
     batches : sequence
         Of one audit: the batch of each task, e.g. the month it came in, batches in the order of
         the tasks. Of several: what each is called; default 1, 2, ...
@@ -159,19 +190,33 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
         )
     if len(called) != len(series):
         raise InputError(f"batches must name each of {len(series)} audits; got {len(called)}.")
-    for later in series[1:]:
-        check_same_people(series[0], later)
+    _check_series(series)
     pairs = list(pairwise(series))
+    confidence = 1.0 - (1.0 - series[0].confidence) / (2 * len(pairs))
     p = tuple(one.chance.p for one in series)
     return Drift(
         names=called,
         audits=series,
         p=p,
         p_together=_holm(p),
-        mean_changes=tuple(_change_of_mean(*pair) for pair in pairs),
-        sigma2_changes=tuple(change_of_spread(*pair, paired=False) for pair in pairs),
-        persistence=tuple(_persistence(*pair) for pair in pairs),
+        p_combined=_fisher(p),
+        mean_changes=tuple(_change_of_mean(*pair, confidence) for pair in pairs),
+        sigma2_changes=tuple(change_of_spread(*pair, confidence, paired=False) for pair in pairs),
+        persistence=_persistence(series),
     )
+
+
+def _check_series(series: Sequence[Audit]) -> None:
+    met: set[str] = set()
+    for one in series:
+        check_same_people(series[0], one)
+        again = [name for name in one.tasks.name if one._losses.named_tasks and name in met]
+        if again or sum(one is other for other in series) > 1:
+            raise InputError(
+                "no task may stand in two batches, each of which is a fresh test; "
+                f"{some_of(again or one.tasks.name)} does."
+            )
+        met.update(one.tasks.name if one._losses.named_tasks else ())
 
 
 def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]]:
@@ -180,6 +225,12 @@ def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]
     if (codes < 0).any():
         blank = [audit.tasks.name[int(task)] for task in np.flatnonzero(codes < 0)]
         raise InputError(f"batches must name a batch for each task; none for {some_of(blank)}.")
+    if audit._losses.families is not None:
+        homes = np.unique(np.stack([audit._losses.families, codes]), axis=1)[0]
+        torn = np.flatnonzero(np.bincount(homes) > 1)
+        if torn.size:
+            named = [audit._losses.family_names[int(family)] for family in torn]
+            raise InputError(f"a family of tasks must be in one batch; {some_of(named)} is not.")
     request = {}
     if audit.answer is not None:
         request = {"alpha": audit.answer.alpha, "beta": audit.answer.beta}
@@ -192,27 +243,54 @@ def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]
     return series, tuple(names[batch] for batch in order)
 
 
-def _change_of_mean(before: Audit, after: Audit) -> Estimate:
-    """Return the change of the mean rate: people are paired, tasks are independent draws."""
-    both = before._tally.rated & after._tally.rated
-    n = int(np.count_nonzero(both))
-    value = after.mean.value - before.mean.value
-    units = min(before._tally.live.size, after._tally.live.size)
-    tasks = before.mean.tasks_variance + after.mean.tasks_variance
-    if n < 2 or np.isnan(tasks):
-        return Estimate(value, nan, nan, nan, nan)
-    people = float(np.var((after.people.rate - before.people.rate)[both], ddof=1)) / n
-    return with_interval(value, people, tasks, units, before.confidence)
+def _change_of_mean(before: Audit, after: Audit, confidence: float) -> Estimate:
+    """Return the change of the mean rate: people are paired, tasks are independent draws.
 
-
-def _persistence(before: Audit, after: Audit) -> float:
-    """Return the correlation of true rates: noise of two batches is independent and drops out."""
+    As in :mod:`averagefair.auditing.mean`, less what is counted twice: the noise of the cells.
+    That is taken around everybody's own rate, since what people differ by cancels in the change.
+    """
     both = before._tally.judged & after._tally.judged
-    variances = before.spread.sigma2.value, after.spread.sigma2.value
-    if np.count_nonzero(both) < 2 or not min(variances) > 0:
-        return nan
-    together = np.cov(before.people.rate[both], after.people.rate[both])[0, 1]
-    return float(np.clip(together / sqrt(variances[0] * variances[1]), -1.0, 1.0))
+    n = int(np.count_nonzero(both))
+    units = min(before._tally.live.size, after._tally.live.size)
+    change = (after.people.rate - before.people.rate)[both]
+    if n < 2:
+        return UNKNOWN
+    people, tasks, cells = float(np.var(change, ddof=1)) / n, 0.0, 0.0
+    for one in (before, after):
+        u = one._task_means.size
+        tasks += u / (u - 1) * float(one._task_means @ one._task_means)
+        cells += float(one.spread.noise[both].sum()) / n**2
+    tasks -= cells
+    if people + tasks <= 0:
+        people, tasks = 0.0, cells
+    return with_interval(float(change.mean()), people, tasks, units, confidence)
+
+
+def _persistence(series: Sequence[Audit]) -> Estimate:
+    """Return the correlation of true rates: noise of two batches is independent and drops out.
+
+    The mean covariance of rates over all pairs of batches, by the mean of sigma2.
+    """
+    all_of = np.logical_and.reduce([one._tally.judged for one in series])
+    if np.count_nonzero(all_of) < 2:
+        return UNKNOWN
+    rates = np.stack([one.people.rate[all_of] for one in series])
+    covariances = np.atleast_2d(np.cov(rates))
+    variances = np.array([one.spread.sigma2.value for one in series])
+
+    def ratio(kept: NDArray[np.intp]) -> float:
+        part = covariances[np.ix_(kept, kept)]
+        k = kept.size
+        spread = variances[kept].mean()
+        return float((part.sum() - np.trace(part)) / (k * (k - 1)) / spread) if spread > 0 else nan
+
+    k = len(series)
+    value = ratio(np.arange(k))
+    if k < 3 or np.isnan(value):
+        return replace(UNKNOWN, value=value)
+    others = np.array([ratio(np.delete(np.arange(k), one)) for one in range(k)])
+    variance = (k - 1) / k * float(np.square(others - others.mean()).sum())
+    return with_interval(value, 0.0, variance, k, series[0].confidence)
 
 
 def _holm(p: Sequence[float]) -> tuple[float, ...]:
@@ -231,7 +309,13 @@ def _holm(p: Sequence[float]) -> tuple[float, ...]:
     return tuple(out)
 
 
+def _fisher(p: Sequence[float]) -> float:
+    """Return one p-value for several of independent tests; NaN where there are none."""
+    known = np.array([one for one in p if not np.isnan(one)])
+    return float(chdtrc(2 * known.size, -2.0 * np.log(known).sum())) if known.size else nan
+
+
 def _written(value: Any) -> str:
     if isinstance(value, float):
-        return "-" if np.isnan(value) else f"{value:.3f}"
+        return "-" if np.isnan(value) else figure(value)
     return str(value)

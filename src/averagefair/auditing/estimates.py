@@ -42,6 +42,9 @@ class Estimate:
         return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
 
 
+UNKNOWN = Estimate(nan, nan, nan, nan, nan)
+
+
 def student(probability: float, units: int) -> float:
     """Return the quantile of Student's t with units - 1 degrees of freedom; NaN for one unit.
 

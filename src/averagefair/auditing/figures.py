@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.rates import spoken
 from averagefair.sample import FloatArray
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def draw_audit(audit: Audit) -> Any:
 def draw_rates(audit: Audit, ax: Any = None) -> Any:
     """Draw everybody's rate, sorted, with intervals; returns the axes."""
     ax = _axes(ax)
-    rows = np.argsort(audit.people.rate, kind="stable")[: audit._ordered.size]
+    rows = audit._by_rate()
     place = np.arange(1, rows.size + 1)
     rate, low, high = audit.people.rate[rows], audit.people.low[rows], audit.people.high[rows]
     level = f"{audit.confidence:.0%} interval of each"
@@ -54,7 +55,7 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
             "v",
             color="black",
             markersize=5,
-            label=f"worse off beyond doubt: {int(flagged.sum())}",
+            label=f"worse off for sure: {int(flagged.sum())}",
         )
     if audit.answer is not None:
         asked = audit.answer
@@ -69,7 +70,7 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
         ax.axhline(audit.mean.value, color=REQUEST, linestyle="--", linewidth=1, label="mean")
     ax.set(
         xlabel="people, from best off to worst off",
-        ylabel=f"{audit.rate.replace('_', '-')} rate",
+        ylabel=f"{spoken(audit.rate)} rate",
         title="Who is worse off",
     )
     return _finish(ax)

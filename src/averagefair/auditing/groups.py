@@ -20,7 +20,9 @@ from averagefair.auditing.tally import Tally
 from averagefair.errors import InputError
 from averagefair.sample import FloatArray
 from averagefair.tables import read_categories, read_columns
-from averagefair.text import table
+from averagefair.text import figure, table
+
+MOST_GROUPS = 50  # more than these must have two people each, on average
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,13 +39,13 @@ class Groups:
         How many of each have a rate.
     mean : array, shape (groups,)
         The mean individual rate; NaN for a group without one.
-    low, high : arrays, shape (groups,)
-        The smallest and the largest individual rate.
+    lowest, highest : arrays, shape (groups,)
+        The smallest and the largest individual rate, noise and all.
     variance : array, shape (groups,)
         The de-noised variance of true rates within the group, signed; NaN below two people.
     between, within : float
         The shares of the de-noised variance that lie between groups and within them, adding up to
-        1; NaN where no difference between people was found.
+        1; NaN where no difference between people was found. Point estimates.
     ungrouped : int
         How many people have no group; they are left out here.
     """
@@ -52,8 +54,8 @@ class Groups:
     name: tuple[str, ...]
     people: NDArray[np.intp]
     mean: FloatArray
-    low: FloatArray
-    high: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
     variance: FloatArray
     between: float
     within: float
@@ -72,7 +74,7 @@ class Groups:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table, a list for each column, and the two shares."""
-        columns = ("people", "mean", "low", "high", "variance", "sigma")
+        columns = ("people", "mean", "lowest", "highest", "variance", "sigma")
         return {
             "attribute": self.attribute,
             "name": list(self.name),
@@ -83,26 +85,42 @@ class Groups:
             "ungrouped": self.ungrouped,
         }
 
-    def statement(self) -> str:
-        """Say in plain words what the groups show, and what they hide."""
+    def statement(self, *, shown: bool = True) -> str:
+        """Say in plain words what the groups show, and what they hide.
+
+        Parameters
+        ----------
+        shown : bool, default True
+            Whether differences between people are more than chance; if not, there is nothing to
+            divide.
+        """
         if np.isnan(self.gap):
             return f"By {self.attribute}: nobody with a group has a rate."
-        head = f"By {self.attribute}: the groups' mean rates are at most {self.gap:.3f} apart"
-        if np.isnan(self.between):
-            return f"{head}; no difference between people beyond noise to divide."
-        verdict = "."
-        if self.within >= 0.5:
-            verdict = ": who looks at groups alone misses most of it."
+        most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
+        head = (
+            f"By {self.attribute}: mean rates run from {self.mean[least]:.3f} ({self.name[least]}, "
+            f"{self.people[least]:,} people) to {self.mean[most]:.3f} ({self.name[most]}, "
+            f"{self.people[most]:,} people)."
+        )
+        if not shown or np.isnan(self.between):
+            return head
+        verdict = ": who looks at groups alone misses most of it" if self.within >= 0.5 else ""
         return (
-            f"{head}. Of the true differences between people {_percent(self.between)} lie between "
-            f"groups and {_percent(self.within)} within them{verdict}"
+            f"{head} Of the variance of true rates about {self.between:.0%} lies between groups "
+            f"and {self.within:.0%} within them{verdict}."
         )
 
     def __str__(self) -> str:
         rows = (
-            [name, str(count), *(_written(value) for value in values)]
+            [name, str(count), *map(figure, values)]
             for name, count, *values in zip(
-                self.name, self.people, self.mean, self.low, self.high, self.sigma, strict=True
+                self.name,
+                self.people,
+                self.mean,
+                self.lowest,
+                self.highest,
+                self.sigma,
+                strict=True,
             )
         )
         head = [self.attribute, "people", "mean rate", "lowest", "highest", "true sd"]
@@ -133,26 +151,30 @@ def _view(
     tally: Tally,
     spread: Spread,
 ) -> Groups:
+    k = len(names)
     if not names:
         raise InputError(f"groups: nobody has a {attribute}; every entry is blank.")
-    k = len(names)
+    if k > MOST_GROUPS and k > losses.n / 2:
+        raise InputError(
+            f"groups: {attribute} has {k:,} groups for {losses.n:,} people; group people by what "
+            "many of them share, e.g. age in decades rather than an id."
+        )
     of = codes[tally.rated]
     rates = tally.rates[tally.rated][of >= 0]
     of = of[of >= 0]
     people = np.bincount(of, minlength=k)
-    low, high = np.full(k, np.inf), np.full(k, -np.inf)
-    np.minimum.at(low, of, rates)
-    np.maximum.at(high, of, rates)
+    lowest, highest = np.full(k, np.inf), np.full(k, -np.inf)
+    np.minimum.at(lowest, of, rates)
+    np.maximum.at(highest, of, rates)
     some = people > 0
-    mean = np.where(some, np.bincount(of, rates, k) / np.maximum(people, 1), nan)
     variance, between, within = _shares(codes, k, losses, tally, spread)
     return Groups(
         attribute=attribute,
         name=names,
         people=people,
-        mean=mean,
-        low=np.where(some, low, nan),
-        high=np.where(some, high, nan),
+        mean=np.where(some, np.bincount(of, rates, k) / np.maximum(people, 1), nan),
+        lowest=np.where(some, lowest, nan),
+        highest=np.where(some, highest, nan),
         variance=variance,
         between=between,
         within=within,
@@ -166,17 +188,16 @@ def _shares(
     """Return the de-noised variance within each group, and the shares between and within.
 
     The estimator of :mod:`averagefair.auditing.spread`, for all people with a group and for each
-    group alone: (n - 1) sigma2 = sum_g (n_g - 1) sigma2_g + what lies between.
+    group alone. Within groups it is pooled, sum_g (n_g - 1) sigma2_g / (n - k), so that groups
+    made at random have a share of about 0 between them, however many they are.
     """
     judged = tally.judged & (codes >= 0)
-    of = codes[judged]
-    rates, noise = tally.rates[judged], spread.noise[judged]
-    u = np.where(judged, tally.units, 2.0)
-    scale = np.where(judged, np.sqrt(u / (u - 1.0)) / np.maximum(tally.counted, 1.0), 0.0)
-    all_rates, places = np.where(judged, tally.rates, 0.0), np.where(judged, codes, 0)
+    of, rates, noise = codes[judged], tally.rates[judged], spread.noise[judged]
+    own, places = np.where(judged, tally.rates, 0.0), np.where(judged, codes, 0)
+    scale = np.where(judged, tally.scale, 0.0)
     sums = np.zeros((k, losses.units))  # C_j of each group
     for rows, counts, totals in losses.blocks():
-        z = totals - counts * all_rates[rows, None]
+        z = totals - counts * own[rows, None]
         height = len(z)
         gather = csr_array((scale[rows], (places[rows], np.arange(height))), shape=(k, height))
         sums += gather @ z
@@ -191,17 +212,10 @@ def _shares(
     sizes = np.bincount(of, minlength=k).astype(np.float64)
     inner = np.where(sizes >= 2, total(of, sums, sizes), 0.0)
     variance = inner / np.where(sizes >= 2, sizes - 1.0, nan)
+    freedom = np.maximum(sizes - 1.0, 0.0).sum()
     everybody = np.zeros(of.size, dtype=np.intp)
     whole = total(everybody, sums.sum(axis=0, keepdims=True), sizes.sum(keepdims=True))[0]
-    if of.size < 2 or whole <= 0:
+    if freedom < 1 or whole <= 0:
         return variance, nan, nan
-    within = float(np.clip(inner.sum() / whole, 0.0, 1.0))
+    within = float(np.clip((inner.sum() / freedom) / (whole / (of.size - 1)), 0.0, 1.0))
     return variance, 1.0 - within, within
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"
-
-
-def _written(value: float) -> str:
-    return "unknown" if np.isnan(value) else f"{value:.3f}"

@@ -11,9 +11,10 @@ All take the person's tasks as independent draws.
 from __future__ import annotations
 
 from math import log
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, xlogy
+from scipy.special import betainccinv, betaincinv, ndtri, xlogy
 
 from averagefair.sample import FloatArray
 
@@ -56,7 +57,7 @@ def clopper_pearson(wrong: FloatArray, counted: FloatArray, delta: float) -> Int
     pairs, place = np.unique(wrong + 1j * counted, return_inverse=True)
     k, m = pairs.real, pairs.imag
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), m - k + 1, delta / 2), 0.0)
-    high = np.where(k < m, betaincinv(k + 1, np.maximum(m - k, 1), 1 - delta / 2), 1.0)
+    high = np.where(k < m, betainccinv(k + 1, np.maximum(m - k, 1), delta / 2), 1.0)
     return low[place], high[place]
 
 
@@ -96,30 +97,32 @@ def _kl_upper(rates: FloatArray, bound: FloatArray) -> FloatArray:
     return p
 
 
-def exact_interval(
-    wrong: FloatArray, counted: FloatArray, effective: FloatArray, whole: bool, delta: float
-) -> Interval:
-    """Return an interval that holds the true rate with a chance of at least 1 - delta.
+class Evidence(NamedTuple):
+    """What an interval is made from, of people who have a rate.
 
-    Parameters
+    Attributes
     ----------
     wrong, counted : arrays, shape (n,)
         Losses added up, and how many.
     effective : array, shape (n,)
         How many independent draws they are worth.
     whole : bool
-        Whether losses are 0 or 1 and each its own draw: then they are counts.
-    delta : float
+        Whether losses are 0 or 1 and each a draw of its own: then they are counts.
     """
-    if whole:
-        return clopper_pearson(wrong, counted, delta)
-    return kl_chernoff(wrong / counted, effective, delta)
 
+    wrong: FloatArray
+    counted: FloatArray
+    effective: FloatArray
+    whole: bool
 
-def usual_interval(
-    wrong: FloatArray, counted: FloatArray, effective: FloatArray, whole: bool, delta: float
-) -> Interval:
-    """Return an interval that holds a person's true rate about 1 - delta of the time."""
-    if whole:
-        return wilson(wrong, counted, delta)
-    return kl_chernoff(wrong / counted, effective, delta)
+    def exact(self, delta: float) -> Interval:
+        """Return intervals that hold the true rate with a chance of at least 1 - delta."""
+        if self.whole:
+            return clopper_pearson(self.wrong, self.counted, delta)
+        return kl_chernoff(self.wrong / self.counted, self.effective, delta)
+
+    def usual(self, delta: float) -> Interval:
+        """Return intervals that hold the true rate about 1 - delta of the time."""
+        if self.whole:
+            return wilson(self.wrong, self.counted, delta)
+        return kl_chernoff(self.wrong / self.counted, self.effective, delta)

@@ -8,7 +8,7 @@ a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -60,6 +60,10 @@ class Losses:
     family_names : tuple of str
     index : array, shape (n,), or None
         The index of the tables, which later tables of the same people must have too.
+    named_tasks : bool
+        Whether the tasks' names were given.
+    fingerprints : array, shape (m,), or empty
+        A number for each task that differs, but for a chance in a billion, where labels differ.
     """
 
     cells: NDArray[Any]
@@ -68,6 +72,8 @@ class Losses:
     families: NDArray[np.intp] | None = None
     family_names: tuple[str, ...] = ()
     index: NDArray[Any] | None = None
+    named_tasks: bool = False
+    fingerprints: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def n(self) -> int:
@@ -119,7 +125,7 @@ class Losses:
         counted = cells >= 0
         if self.whole:
             return counted.astype(np.float64), (cells > 0).astype(np.float64)
-        return counted.astype(np.float64), np.where(counted, cells, 0.0)
+        return counted.astype(np.float64), np.where(counted, cells.astype(np.float64), 0.0)
 
     def same_families(self, other: Losses) -> bool:
         """Tell whether the tasks are in the same families, or in none, in both."""
@@ -141,6 +147,8 @@ class Losses:
             families,
             family_names,
             self.index,
+            self.named_tasks,
+            self.fingerprints[tasks] if self.fingerprints.size else self.fingerprints,
         )
 
 
@@ -172,9 +180,18 @@ def read_losses(
     index = made.row_names if right.row_names is None else right.row_names
     names = names_or_default(columns if task_names is None else task_names, m, "task", "task_names")
     people = _people(index if individual_names is None else individual_names, n)
-    cells = _losses(right.cells, chances, seen, _counting(rate), people, names)
+    cells, fingerprints = _losses(right.cells, chances, seen, _counting(rate), people, names)
     families, family_names = _families(task_families, names)
-    return Losses(cells, people, names, families, family_names, index)
+    return Losses(
+        cells,
+        people,
+        names,
+        families,
+        family_names,
+        index,
+        named_tasks=columns is not None or task_names is not None,
+        fingerprints=fingerprints,
+    )
 
 
 def _counting(rate: Rate) -> tuple[bool, bool]:
@@ -195,17 +212,24 @@ def _losses(
     counting: tuple[bool, bool],
     people: NDArray[Any],
     task_names: Sequence[str],
-) -> NDArray[Any]:
-    """Return the cells of the losses: int8 as long as all is plain, floats from there on."""
+) -> tuple[NDArray[Any], FloatArray]:
+    """Return the cells of the losses, and a fingerprint of each task's labels.
+
+    Cells are int8 as long as every decision is plainly right or wrong, floats from there on.
+    """
     n, m = labels.shape
     exact = chances.dtype if chances.dtype.kind == "f" else np.dtype(np.float64)
     out: NDArray[Any] = np.empty((n, m), dtype=np.int8)
+    # Sums of random whole numbers, below 2^53 and so exact, whichever way they are added up.
+    keys: FloatArray = np.asarray(np.random.default_rng(0).integers(1, 2**31, n), dtype=float)
+    fingerprints = np.zeros(m)
     for rows in row_blocks(n, m):
         block = labels[rows]
         if seen is not None:
             block = np.where(seen[rows], block, np.nan)
         signs = read_signs(block, task_names, rows.start)
         _check_chances(chances[rows], signs != 0, rows.start, people, task_names)
+        fingerprints += keys[rows] @ signs
         counted = ((signs > 0) & counting[0]) | ((signs < 0) & counting[1])
         given = np.where(counted, chances[rows], 0)
         wrong = np.where(signs < 0, 1 - given, given)
@@ -216,7 +240,7 @@ def _losses(
         out[rows] = wrong
         out[rows][~counted] = NOT_COUNTED if out.dtype == np.int8 else np.nan
     out.flags.writeable = False
-    return out
+    return out, fingerprints
 
 
 def _check_chances(

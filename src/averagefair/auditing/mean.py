@@ -10,7 +10,7 @@ from math import nan
 
 import numpy as np
 
-from averagefair.auditing.estimates import Estimate, with_interval
+from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.sample import FloatArray
 
 
@@ -39,7 +39,7 @@ def mean_rate(
     """
     n = rates.size
     if n == 0:
-        return Estimate(nan, nan, nan, nan, nan)
+        return UNKNOWN
     mean = float(rates.mean())
     # Where no cell differs from the mean, nothing shows how it would vary.
     if n == 1 or units < 2 or squares == 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.auditing.intervals import Interval, exact_interval, usual_interval
+from averagefair.auditing.intervals import Evidence, Interval
 from averagefair.auditing.losses import BoolArray, Losses
 from averagefair.auditing.tally import Tally
 from averagefair.sample import FloatArray
@@ -65,11 +65,9 @@ class People:
 
 def people_table(losses: Losses, tally: Tally, threshold: float, delta: float) -> People:
     """Return the table, flags being for rates above ``threshold``."""
-    n = int(np.count_nonzero(tally.rated))
-    low, high = spread_out(usual_interval(*evidence(losses, tally), delta), tally.rated)
-    all_low, all_high = spread_out(
-        exact_interval(*evidence(losses, tally), delta / max(n, 1)), tally.rated
-    )
+    known = evidence(losses, tally)
+    low, high = fill_in(known.usual(delta), tally.rated)
+    all_low, all_high = fill_in(known.exact(delta / max(1, known.wrong.size)), tally.rated)
     return People(
         name=losses.individual_names,
         rate=tally.rates,
@@ -83,14 +81,14 @@ def people_table(losses: Losses, tally: Tally, threshold: float, delta: float) -
     )
 
 
-def evidence(losses: Losses, tally: Tally) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-    """Return what an interval is made from, of those who have a rate."""
+def evidence(losses: Losses, tally: Tally) -> Evidence:
+    """Return what intervals are made from, of those who have a rate."""
     rated = tally.rated
     whole = losses.whole and losses.families is None
-    return tally.wrong[rated], tally.counted[rated], tally.effective[rated], whole
+    return Evidence(tally.wrong[rated], tally.counted[rated], tally.effective[rated], whole)
 
 
-def spread_out(interval: Interval, rated: BoolArray) -> Interval:
+def fill_in(interval: Interval, rated: BoolArray) -> Interval:
     """Put the intervals of those who have a rate in their places; NaN for the others."""
     out = np.full((2, rated.size), nan)
     out[:, rated] = interval

@@ -16,16 +16,16 @@ from averagefair.auditing.curve import Curve
 from averagefair.auditing.estimates import Estimate
 from averagefair.auditing.exchangeability import Exchangeability
 from averagefair.auditing.groups import Groups
-from averagefair.auditing.intervals import exact_interval
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.people import People, evidence
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.auditing.tasks import Tasks
 from averagefair.auditing.words import summary
-from averagefair.checks import number_below, positive_number
+from averagefair.checks import number_below, positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.sample import FloatArray
+from averagefair.text import plain
 from averagefair.windows import Window, fullest, narrowest
 
 TABLES = ("people", "tasks", "curve", "groups")
@@ -88,6 +88,7 @@ class Audit:
     seed: int
     _losses: Losses = field(repr=False)
     _tally: Tally = field(repr=False)
+    _task_means: FloatArray = field(repr=False)
 
     @cached_property
     def _ordered(self) -> FloatArray:
@@ -116,15 +117,25 @@ class Audit:
         return fullest(self._ordered, 2.0 * number_below("alpha", alpha, np.inf))[1]
 
     def worst_off(self, count: int = 5) -> list[dict[str, Any]]:
-        """Return the rows of those with the highest rates, the worst first."""
+        """Return the rows of those with the highest rates, the worst first.
+
+        Of equal rates, first the one that more tasks stand behind.
+        """
+        count = whole_number("count", count, least=0)
         return self.people.rows(self._by_rate()[::-1][:count])
 
     def best_off(self, count: int = 5) -> list[dict[str, Any]]:
-        """Return the rows of those with the lowest rates, the best first."""
-        return self.people.rows(self._by_rate()[:count])
+        """Return the rows of those with the lowest rates, the best first.
+
+        Of equal rates, first the one that more tasks stand behind.
+        """
+        count = whole_number("count", count, least=0)
+        order = np.lexsort((self.people.high, self.people.rate))
+        return self.people.rows(order[: self._ordered.size][:count])
 
     def _by_rate(self) -> NDArray[np.intp]:
-        order = np.argsort(self.people.rate, kind="stable")
+        """Return who has a rate, from best off to worst off."""
+        order = np.lexsort((self.people.low, self.people.rate))
         return order[: self._ordered.size]
 
     def certificate(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
@@ -145,7 +156,7 @@ class Audit:
         if not self._ordered.size:
             return Bounds(alpha, 0.0, 1.0)
         delta = 1.0 - self.confidence
-        each = exact_interval(*evidence(self._losses, self._tally), kappa * delta / 2)
+        each = evidence(self._losses, self._tally).exact(kappa * delta / 2)
         return bounds(alpha, each, kappa, delta)
 
     def plot(self) -> Any:
@@ -175,20 +186,23 @@ class Audit:
         Parameters
         ----------
         table : {"people", "tasks", "curve", "groups"}, default "people"
+            People and tasks are indexed by name.
         """
         import pandas as pd
 
         if table not in TABLES:
-            raise InputError(f"`table` must be one of {TABLES}; got {table!r}.")
+            raise InputError(f"`table` must be one of {', '.join(TABLES)}; got {table!r}.")
+        if table == "curve":
+            return pd.DataFrame(self.curve.to_dict())
         if table != "groups":
-            return pd.DataFrame(getattr(self, table).to_dict())
+            return pd.DataFrame(getattr(self, table).to_dict()).set_index("name")
         parts = [pd.DataFrame(view.to_dict()) for view in self.groups]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain numbers, lists and words; what is unknown is None."""
         test, apart = self.chance, self.spread
-        out: dict[str, Any] = _plain(
+        out: dict[str, Any] = plain(
             {
                 "rate": self.rate,
                 "n": self.n,
@@ -215,16 +229,3 @@ class Audit:
             }
         )
         return out
-
-
-def _plain(value: Any) -> Any:
-    """Return plain Python, with None for what is not a finite number."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

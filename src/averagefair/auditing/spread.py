@@ -14,8 +14,9 @@ Its variance is that of the infinitesimal jackknife over people and over tasks: 
 say how sigma2 moves when task j, or person i, gets a little more weight.
 
 With families of tasks, a family takes the place of a task throughout: W becomes the number c_if of
-a person's cells in the family, d their sum of L - E_i, and D_i = m_i^2 (u_i - 1) / u_i, u_i being
-the number of families the person meets. With a family for each task that is the formula above.
+a person's cells in the family, d their sum of L - E_i, and D_i = m_i^2 freedom_i (see tally.py),
+which makes the noise right for near-duplicates, whatever the sizes of the families. With a family
+for each task that is the formula above.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from math import inf, nan, sqrt
 
 import numpy as np
 
-from averagefair.auditing.estimates import Estimate, student, with_interval
+from averagefair.auditing.chance import EPSILON
+from averagefair.auditing.estimates import UNKNOWN, Estimate, student, with_interval
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.tally import Tally
+from averagefair.checks import number_between
 from averagefair.sample import FloatArray
 
 
@@ -76,7 +79,7 @@ class Spread:
     def reliability(self) -> float:
         """The share of the observed variance that is not noise, cut off at 0; NaN if there is none.
 
-        Two audits of the same people on other tasks of the same kind would correlate this much.
+        Rates of the same people on as many other tasks of the same kind would correlate this much.
         """
         return max(0.0, self.sigma2.value) / self.raw if self.raw > 0 else nan
 
@@ -85,6 +88,7 @@ class Spread:
 
         Infinite where no difference between people was found.
         """
+        number_between("reliability", reliability)
         share = self.reliability
         if not share > 0:
             return share if np.isnan(share) else inf
@@ -114,18 +118,15 @@ def root(variance: float) -> float:
 
 def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     """Estimate the variance of the true rates, in two passes over the losses."""
-    judged = tally.judged
+    judged, scale = tally.judged, tally.scale
     n = int(np.count_nonzero(judged))
-    rates = np.where(judged, tally.rates, 0.0)
-    raw = float(rates[judged].var(ddof=1)) if n >= 2 else nan
     if n < 2:
-        unknown, nobody = Estimate(nan, nan, nan, nan, nan), np.zeros(losses.n)
-        return Spread(unknown, raw, nan, tally.live.size, n, nobody, np.zeros(losses.units), nobody)
-    mean = float(rates[judged].mean())
-    off = np.where(judged, rates - mean, 0.0)
-    share = np.where(judged, 1.0, 0.0) / np.where(judged, tally.counted, 1.0)
-    u = np.where(judged, tally.units, 2.0)
-    scale = share * np.sqrt(u / (u - 1.0))  # 1 / sqrt(D_i)
+        nobody = np.zeros(losses.n)
+        influence = np.zeros(losses.units)
+        return Spread(UNKNOWN, nan, nan, tally.live.size, n, nobody, influence, nobody)
+    rates = np.where(judged, tally.rates, 0.0)
+    off = np.where(judged, rates - rates[judged].mean(), 0.0)
+    share = np.where(judged, 1.0 / np.maximum(tally.counted, 1.0), 0.0)
 
     noise, (squares, sums, met) = np.empty(losses.n), np.zeros((3, losses.units))
     for rows, counts, totals in losses.blocks():
@@ -137,8 +138,11 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
         np.square(z, out=z)
         noise[rows] = z.sum(axis=1)
         squares += z.sum(axis=0)
-    shared = float(sums @ sums) / n
-    sigma2 = (float(off @ off) - float(squares.sum()) + shared) / (n - 1)
+    parts = np.array([off @ off, -squares.sum(), sums @ sums / n]) / (n - 1)
+    # What is left where everybody has the same losses is rounding.
+    rounding = EPSILON * (np.abs(parts).sum() + EPSILON)
+    sigma2 = _zero_below(float(parts.sum()), rounding)
+    raw = _zero_below(float(parts[0]), EPSILON**2)
 
     along, f = np.empty(losses.n), sums**2 / n - squares
     for rows, counts, totals in losses.blocks():
@@ -159,4 +163,17 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     signed = with_interval(sigma2, people, tasks, units, confidence)
     cut = Estimate(sigma2, max(0.0, signed.low), max(0.0, signed.high), people, tasks)
     upper = sigma2 + student(confidence, units) * sqrt(people + tasks)
-    return Spread(cut, raw, sqrt(upper) if upper > 0 else nan, units, n, g, f, noise)
+    return Spread(
+        sigma2=cut,
+        raw=raw,
+        upper=sqrt(upper) if upper > rounding else nan,
+        units=units,
+        people=n,
+        person_influence=g,
+        task_influence=f,
+        noise=noise,
+    )
+
+
+def _zero_below(value: float, rounding: float) -> float:
+    return value if abs(value) > rounding else 0.0

@@ -22,9 +22,12 @@ class Tally:
         m_i: how many of each person's cells count.
     units : array, shape (n,)
         How many families of tasks those cells are of; without families, m_i.
-    effective : array, shape (n,)
-        How many independent cells they are worth, (sum_f c_f)^2 / sum_f c_f^2 with c_f the cells
-        in family f; without families, m_i.
+    largest : array, shape (n,)
+        How many of the person's cells are in the family with most of them; without families, 1.
+    freedom : array, shape (n,)
+        The share of the noise of the rate that is left in deviations from it, squared and added
+        up within families: 1 - 2 sum_f c_f^3 / (m_i sum_f c_f^2) + sum_f c_f^2 / m_i^2, c_f being
+        the cells in family f. Without families, and with families of one size, 1 - 1 / units.
     wrong : array, shape (n,)
         The sum of each person's losses.
     task_counted, task_wrong : arrays, shape (m,)
@@ -37,7 +40,8 @@ class Tally:
 
     counted: FloatArray
     units: FloatArray
-    effective: FloatArray
+    largest: FloatArray
+    freedom: FloatArray
     wrong: FloatArray
     task_counted: FloatArray
     task_wrong: FloatArray
@@ -58,6 +62,24 @@ class Tally:
     def judged(self) -> BoolArray:
         """Who has two tasks (families) or more, so that their noise can be told; shape (n,)."""
         return self.units >= 2
+
+    @property
+    def effective(self) -> FloatArray:
+        """How many independent draws each person's cells are worth, shape (n,).
+
+        m_i / max_f c_f: the mean of m_i cells in independent families is no more variable, in
+        the sense of Chernoff's bound, than that of so many independent cells.
+        """
+        return self.counted / self.largest
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """1 / sqrt(D_i), shape (n,); 0 for who has fewer than two tasks (families).
+
+        D_i = m_i^2 freedom_i, which is m_i (m_i - 1) without families.
+        """
+        safe = np.where(self.judged, self.counted * np.sqrt(self.freedom), 1.0)
+        return np.where(self.judged, 1.0, 0.0) / safe
 
     @cached_property
     def mean(self) -> float:
@@ -85,7 +107,7 @@ def tally(losses: Losses) -> Tally:
     array([0.66666667, 0.5       ])
     """
     n, m = losses.n, losses.m
-    counted, units, shared, wrong = np.zeros((4, n))
+    counted, wrong, units, largest, second, third = np.zeros((6, n))
     task_counted, task_wrong, squares = np.zeros(m), np.zeros(m), 0.0
     for rows, counts, totals in losses.blocks(by_task=True):
         counted[rows], wrong[rows] = counts.sum(axis=1), totals.sum(axis=1)
@@ -93,15 +115,17 @@ def tally(losses: Losses) -> Tally:
         task_wrong += totals.sum(axis=0)
         squares += float(np.vdot(totals, totals))
         if losses.families is not None:
-            by_family = losses.by_family(counts)
-            units[rows] = np.count_nonzero(by_family, axis=1)
-            shared[rows] = np.square(by_family).sum(axis=1)
+            c = losses.by_family(counts)
+            units[rows], largest[rows] = np.count_nonzero(c, axis=1), c.max(axis=1)
+            second[rows], third[rows] = (c**2).sum(axis=1), (c**3).sum(axis=1)
     if losses.families is None:
-        units, shared = counted, counted
+        units = second = third = counted
+    some = np.maximum(counted, 1.0)
     return Tally(
         counted=counted,
         units=units,
-        effective=counted**2 / np.where(shared > 0, shared, 1.0),
+        largest=np.maximum(largest, 1.0),
+        freedom=1.0 - 2.0 * third / (some * np.maximum(second, 1.0)) + second / some**2,
         wrong=wrong,
         task_counted=task_counted,
         task_wrong=task_wrong,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from averagefair.auditing.losses import Losses
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.errors import some_of
+from averagefair.rates import spoken
+from averagefair.text import percent
+from averagefair.windows import ROUNDING
 
 if TYPE_CHECKING:
     from averagefair.auditing.result import Audit
@@ -31,7 +35,7 @@ SHARES = (
 )
 # The beta the summary speaks of where none was requested.
 USUAL_BETA = 0.05
-EVIDENT = 0.05
+RELIABLE = 0.8
 
 
 def summary(audit: Audit) -> str:
@@ -39,132 +43,145 @@ def summary(audit: Audit) -> str:
     parts = [_head(audit), _rates(audit), _chance(audit), _nearness(audit)]
     if audit.answer is not None:
         parts.append(audit.answer.statement())
-    parts += [_ends(audit), _reliability(audit), *(view.statement() for view in audit.groups)]
+    parts += [_ends(audit), _flags(audit), _reliability(audit)]
+    parts += [view.statement(shown=_evident(audit)) for view in audit.groups]
     parts += [f"Note: {note}" for note in audit.notes]
     return "\n".join(part for part in parts if part)
 
 
-def _name(audit: Audit) -> str:
-    return audit.rate.replace("_", "-")
+def _evident(audit: Audit) -> bool:
+    return audit.chance.p <= 1.0 - audit.confidence
 
 
 def _units(audit: Audit, count: int | None = None) -> str:
-    families = audit._losses.families is not None
     number = audit.spread.units if count is None else count
-    if families:
-        return f"{number} {'family' if number == 1 else 'families'} of tasks"
-    return f"{number} {'task' if number == 1 else 'tasks'}"
+    if audit._losses.families is not None:
+        return f"{number:,} {'family' if number == 1 else 'families'} of tasks"
+    return f"{number:,} {'task' if number == 1 else 'tasks'}"
 
 
 def _head(audit: Audit) -> str:
-    cells = int(audit.people.tasks.sum())
-    share = cells / (audit.n * audit.m)
+    share = int(audit.people.tasks.sum()) / (audit.n * audit.m)
     counted = "" if share == 1 else f"; {share:.0%} of the cells count"
     people = "1 person" if audit.n == 1 else f"{audit.n:,} people"
     tasks = "1 task" if audit.m == 1 else f"{audit.m:,} tasks"
-    return f"Audit of individual {_name(audit)} rates: {people}, {tasks}{counted}."
+    return f"Audit of individual {spoken(audit.rate)} rates: {people}, {tasks}{counted}."
 
 
 def _rates(audit: Audit) -> str:
+    rate = spoken(audit.rate)
     if np.isnan(audit.mean.value):
-        return f"Nobody has a {_name(audit)} rate: no cell counts."
+        return f"Nobody has a {rate} rate: no cell counts."
     low, high = audit.range
-    text = f"Individual {_name(audit)} rates run from {low:.2f} to {high:.2f}"
-    if high == low:
-        text = f"Everybody's {_name(audit)} rate is {low:.3f}"
-    text += f"; the mean is {audit.mean.value:.3f}"
+    mean = f"the mean is {audit.mean.value:.3f}"
     if not np.isnan(audit.mean.low):
-        text += f" ({_interval(audit.mean, audit.confidence)})"
+        ends = max(0.0, audit.mean.low), min(1.0, audit.mean.high)
+        mean += f" ({audit.confidence:.0%} interval {ends[0]:.3f} to {ends[1]:.3f})"
+    if high - low <= ROUNDING:
+        return f"Everybody's {rate} rate is the same; {mean}."
+    text = f"Individual {rate} rates run from {low:.2f} to {high:.2f}; {mean}."
     noise = 1.0 - audit.spread.reliability
     if np.isnan(noise):
-        return f"{text}."
-    return f"{text}. {_share(noise).capitalize()} of that spread is noise of {_units(audit)}."
-
-
-def _interval(estimate: Estimate, confidence: float) -> str:
-    low, high = max(0.0, estimate.low), min(1.0, estimate.high)
-    return f"{confidence:.0%} interval {low:.3f} to {high:.3f}"
-
-
-def _share(noise: float) -> str:
-    return next((words for bound, words in SHARES if noise < bound), "all")
+        return text
+    said = next((words for bound, words in SHARES if noise < bound), "all")
+    return f"{text} {said.capitalize()} of the variance between people is noise of {_units(audit)}."
 
 
 def _chance(audit: Audit) -> str:
     test, apart = audit.chance, audit.spread
     if np.isnan(test.p) or test.units < 2 or np.isnan(apart.sigma2.value):
         return ""
-    known = (
-        f"True rates differ by a standard deviation of {apart.sigma:.3f} "
-        f"({audit.confidence:.0%} interval {np.sqrt(apart.sigma2.low):.3f} to "
-        f"{np.sqrt(apart.sigma2.high):.3f})."
-    )
-    if test.p <= EVIDENT:
-        return f"Differences between people are more than chance (p = {test.p:.3g}). {known}"
+    if _evident(audit):
+        return (
+            f"Differences between people are more than chance (p = {test.p:.3g}). True rates "
+            f"differ by a standard deviation of about {apart.sigma:.3f} ({audit.confidence:.0%} "
+            f"interval {sqrt(apart.sigma2.low):.3f} to {sqrt(apart.sigma2.high):.3f})."
+        )
     bound = "how far true rates may differ cannot be told"
     if not np.isnan(apart.upper):
         bound = f"true rates may differ by a standard deviation of up to {apart.upper:.3f}"
     return (
-        f"Differences between people are no more than chance would show (p = {test.p:.3g}). That "
-        f"is no evidence of fairness: {bound}."
+        f"Differences between people may be chance alone (p = {test.p:.3g}). That is no evidence "
+        f"of fairness: {bound}."
     )
 
 
 def _nearness(audit: Audit) -> str:
     if np.isnan(audit.mean.value):
         return ""
-    at = audit.curve.at(USUAL_BETA)
+    beta = USUAL_BETA
+    if audit.answer is not None and audit.answer.beta > 0:
+        beta = audit.answer.beta
+    at = audit.curve.at(beta)
     text = (
-        f"All but {USUAL_BETA:.0%} of the people are within {at['alpha']:.3f} of a common rate of "
-        f"{at['common_rate']:.3f}, as observed"
+        f"All but {percent(beta)} of the people are within {at['alpha']:.3f} of a common rate, as "
+        "observed"
     )
     if audit.chance.units >= 2:
         text += f"; if all true rates were equal, noise alone would make it {at['floor']:.3f}"
     if np.isnan(at["denoised"]):
         return f"{text}."
-    cap = at["cap"]
-    shown = f", and at most {cap:.3f} with {audit.confidence:.0%} confidence" if cap <= 1 else ""
-    return f"{text}. Without the noise it is about {at['denoised']:.3f}{shown}."
+    # Everybody is within 0.5 of one half.
+    cap = f", and at most {at['cap']:.3f} with {audit.confidence:.0%} confidence"
+    return (
+        f"{text}. Without the noise it is about {at['denoised']:.3f}"
+        f"{cap if at['cap'] < 0.5 else ''}."
+    )
 
 
 def _ends(audit: Audit) -> str:
-    if np.isnan(audit.mean.value) or audit.range.width == 0:
+    if np.isnan(audit.mean.value) or audit.range.width <= ROUNDING:
         return ""
     few = min(3, audit._ordered.size // 2)
-    text = f"Worst off: {_people(audit.worst_off(few))}. Best off: {_people(audit.best_off(few))}."
-    flagged = audit.people.name[audit.people.flagged]
-    above = f"the common rate of {audit.common_rate:.3f}"
-    if audit.answer is not None:
-        above += f" plus {audit.answer.alpha:g}"
-    else:
-        above = f"the mean of {audit.common_rate:.3f}"
-    if flagged.size:
-        worst = audit.people.rate[audit.people.flagged]
-        names = some_of([*map(_called, flagged[np.argsort(-worst, kind="stable")].tolist())])
-        return f"{text} Worse off than {above}, beyond doubt: {names}."
-    return f"{text} Of nobody is it beyond doubt that they are worse off than {above}."
+    worst, best = audit.worst_off(few), audit.best_off(few)
+    return f"Worst off: {_people(audit, worst)}. Best off: {_people(audit, best)}."
 
 
-def _people(rows: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{_called(row['name'])} ({row['rate']:.2f})" for row in rows)
+def _people(audit: Audit, rows: list[dict[str, Any]]) -> str:
+    """Name some people with their rates; with their tasks, where not everybody has the same."""
+    counts = audit.people.tasks
+    same = bool((counts == counts[0]).all())
+    said = []
+    for row in rows:
+        of = "" if same else f" of {row['tasks']} tasks"
+        said.append(f"{_called(row['name'])} ({row['rate']:.2f}{of})")
+    rates = audit.people.rate
+    more = int(np.count_nonzero(rates == rows[-1]["rate"]))
+    more -= sum(row["rate"] == rows[-1]["rate"] for row in rows)
+    return ", ".join(said) + (f" and {more:,} more at {rows[-1]['rate']:.2f}" if more else "")
 
 
 def _called(name: Any) -> str:
     return name if isinstance(name, str) else f"person {name}"
 
 
+def _flags(audit: Audit) -> str:
+    if np.isnan(audit.mean.value) or audit.range.width <= ROUNDING:
+        return ""
+    than = f"the mean rate of {audit.common_rate:.3f}"
+    if audit.answer is not None:
+        than = f"the common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
+    sure = f"with {audit.confidence:.0%} confidence for all at once"
+    flagged = audit._by_rate()[::-1]
+    flagged = flagged[audit.people.flagged[flagged]]
+    if not flagged.size:
+        return f"Of nobody can it be said, {sure}, that they are worse off than {than}."
+    names = some_of([*map(_called, audit.people.name[flagged].tolist())])
+    return f"Worse off than {than}, {sure}: {names}."
+
+
 def _reliability(audit: Audit) -> str:
     share = audit.spread.reliability
-    if np.isnan(share) or share == 0:
+    if np.isnan(share) or share == 0 or not _evident(audit):
         return ""
-    needed = audit.spread.tasks_needed(0.8)
-    text = f"Reliability {share:.2f}"
-    if share >= 0.8:
-        return f"{text}: audited on other tasks, mostly the same people would come out worst off."
-    return (
-        f"{text}: on other tasks, others may come out worst off. For 0.8 it takes about "
-        f"{_units(audit, int(np.ceil(needed)))}."
+    text = (
+        f"Reliability {share:.2f}: on as many other tasks of this kind, people's rates would "
+        f"correlate by about {share:.2f} with these."
     )
+    if share >= RELIABLE:
+        return text
+    needed = int(np.ceil(audit.spread.tasks_needed(RELIABLE)))
+    return f"{text} For {RELIABLE:g} it takes about {_units(audit, needed)}."
 
 
 def notes(
@@ -209,7 +226,7 @@ def _undefined(
     rates = tally.rates[tally.rated]
     spotless = {0.0: "right", 1.0: "wrong"}.get(mean.value)
     same = f"every decision that counts was {spotless}" if spotless else "all losses are alike"
-    alike = np.isnan(mean.low) and np.ptp(rates) == 0
+    alike = np.isnan(mean.low) and np.ptp(rates) <= ROUNDING
     out = []
     if alike:
         out.append(
@@ -222,15 +239,15 @@ def _undefined(
         out.append(
             f"fewer than two people have two {plural} that count: noise cannot be taken off."
         )
-    if test.smallest > EVIDENT and not alike:
+    if test.smallest > 0.05 and not alike:
         out.append(
             f"with {units} {plural} the smallest p-value possible is {test.smallest:.3g}: the test "
             "can show nothing."
         )
-    if apart.sigma2.value < 0:
+    if apart.sigma2.value < 0 and apart.sigma2.high == 0:
         out.append(
             "rates are nearer to each other than chance alone would make them (the de-noised "
-            f"variance came out at {apart.sigma2.value:.2g}, shown as 0)."
+            f"variance came out at {apart.sigma2.value:.2g}): these are hardly fresh tasks."
         )
     if units <= 60 and min(mean.value, 1 - mean.value) <= 0.06 and not alike:
         out.append("rates this low over so few tasks make intervals a little short.")
