@@ -75,9 +75,17 @@ def on_both_new(split: Split) -> list[tuple[float, Audit]]:
     """Audit a model for each alpha on new people and new tasks."""
     curve = frontier(split.X, split.Y, ALPHAS, random_state=0)
     return [
-        (point.alpha, new_tasks.audit(split.X_new, split.Y_new_both, alpha=0.1, beta=NEAR))
+        (
+            point.alpha,
+            point.model.audit(
+                split.X_new,
+                split.Y_new_both,
+                classifiers=point.model.extend(split.Y_new_tasks),
+                alpha=0.1,
+                beta=NEAR,
+            ),
+        )
         for point in curve
-        for new_tasks in [point.model.extend(split.Y_new_tasks)]
     ]
 
 

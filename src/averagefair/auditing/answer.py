@@ -79,7 +79,8 @@ class Answer:
         who = "everybody" if self.beta == 0 else f"all but {percent(self.beta)} of the people"
         text = (
             f"Requested: {who} within {self.alpha:g} of a common rate. As observed it is "
-            f"{'met' if self.met_as_observed else 'not met'}: {percent(self.observed_beta)} are outside."
+            f"{'met' if self.met_as_observed else 'not met'}: {percent(self.observed_beta)} are "
+            "outside."
         )
         if self.floor > self.alpha:
             text += (
