@@ -179,10 +179,13 @@ def individual_rates(
     right = read_table(labels, "labels", one_column=True)
     made = read_table(decisions, "decisions", one_column=True)
     chances = np.asarray(align(made, right, "decisions", "labels"), dtype=np.float64)
+    if right.cells.dtype.kind == "f":
+        chances = np.where(np.isnan(right.cells), 0.0, chances)  # never looked at
     if not ((chances >= 0) & (chances <= 1)).all():
         raise InputError(
-            "decisions must lie in [0, 1] (0, 1, or the chance of deciding 1), without blanks; got "
-            f"values from {float(chances.min())!r} to {float(chances.max())!r}."
+            "decisions must lie in [0, 1] (0, 1, or the chance of deciding 1), without blanks "
+            f"where labels are known; got values from {float(chances.min())!r} to "
+            f"{float(chances.max())!r}."
         )
     sample = Sample(chances, labels, task_weights=task_weights)
     rates = resolve_rates(rate)

@@ -128,11 +128,15 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     off = np.where(judged, rates - rates[judged].mean(), 0.0)
     share = np.where(judged, 1.0 / np.maximum(tally.counted, 1.0), 0.0)
 
-    noise, (squares, sums, met) = np.empty(losses.n), np.zeros((3, losses.units))
+    noise, uneven = np.zeros((2, losses.n))
+    squares, sums, met = np.zeros((3, losses.units))
     for rows, counts, totals in losses.blocks():
         met += judged[rows] @ counts
         z = totals
         z -= counts * rates[rows, None]
+        if losses.families is not None:
+            # A person's deviations add up to 0, but not weighted by the sizes of families.
+            uneven[rows] = np.einsum("ij,ij->i", counts, z)
         z *= scale[rows, None]
         sums += z.sum(axis=0)
         np.square(z, out=z)
@@ -148,7 +152,8 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     for rows, counts, totals in losses.blocks():
         reach = counts @ sums
         along[rows] = scale[rows] * (totals @ sums - rates[rows] * reach)
-        on_totals = share[rows] * (off[rows] - scale[rows] * reach / n)
+        own = off[rows] + scale[rows] ** 2 * uneven[rows]
+        on_totals = share[rows] * (own - scale[rows] * reach / n)
         on_counts = share[rows] * (noise[rows] - along[rows] / n) - rates[rows] * on_totals
         f += on_totals @ totals + on_counts @ counts
     f *= 2.0 / (n - 1)
