@@ -24,7 +24,7 @@ from zlib import crc32
 
 import numpy as np
 from audit_populations import COMPLETE, ERROR, FALSE_POSITIVE, MASKED, POPULATIONS, Draw, draw
-from common import table
+from common import markdown, table, write_section
 from numpy.typing import NDArray
 
 from averagefair import Audit, audit
@@ -39,7 +39,6 @@ SIZE = (0.03, 0.07)
 COVERAGE = 0.90
 BIAS = 0.05
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "audit.md"
-BEGIN, END = "<!-- simulation: begin -->", "<!-- simulation: end -->"
 
 
 class Case(NamedTuple):
@@ -323,25 +322,13 @@ LEGEND = (
 )
 
 
-def markdown(results: Sequence[Result]) -> str:
+def written(results: Sequence[Result]) -> str:
     """Write the tables for the documentation."""
     parts = [LEGEND, targets(results[0].repetitions)]
     for title, part in titles(results):
-        lines = [HEAD, ("---",) * len(HEAD), *map(row, part)]
-        written = [f"| {' | '.join(line)} |".replace("*", "\\*") for line in lines]
-        parts.append(f"**{title}**\n\n" + "\n".join(written))
+        rows = [[cell.replace("*", "\\*") for cell in row(of)] for of in part]
+        parts.append(f"**{title}**\n\n{markdown(HEAD, rows)}")
     return "\n\n".join(parts)
-
-
-def write_docs(text: str, page: Path = DOCS) -> None:
-    """Put the text between the marks of the page; make the page where there is none."""
-    if not page.exists():
-        page.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
-    before, mark, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, other_mark, after = rest.partition(END)
-    if not (mark and other_mark):
-        raise SystemExit(f"{page.name} must have the lines {BEGIN} and {END}.")
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 def main() -> None:
@@ -359,7 +346,7 @@ def main() -> None:
     count = sum(bool(missed(of)) for of in results)
     print(f"\n{count} of {len(results)} cases miss a target; {perf_counter() - start:.0f} s.")
     if given.docs:
-        write_docs(markdown(results))
+        write_section(DOCS, "simulation", written(results))
 
 
 if __name__ == "__main__":

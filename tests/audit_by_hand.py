@@ -190,8 +190,10 @@ def sigma2(L, W):
 def sigma2_by_family(L, W, families):
     """Return the de-noised variance when the tasks of a family may err together.
 
-    M_if cells of person i in family f with losses T_if in all, k_i families with M_if > 0,
-    d_if = T_if - M_if E_i, z~_if = d_if / m_i sqrt(k_i / (k_i - 1)), then as ``sigma2``.
+    c_f cells of person i in family f, d_f the sum of L - E_i over them. The cells of a family are
+    one draw: with a variance of 1 for each draw, the rate has variance sum_f c_f^2 / m_i^2, and
+    d_f has sum_g (c_f [f = g] - c_f c_g / m_i)^2. The ratio of what the first is to what the
+    second add up to makes z~_f^2 of d_f^2; then as ``sigma2``.
     """
     m = np.shape(W)[1]
     E, cells = rates(L, W)
@@ -204,11 +206,17 @@ def sigma2_by_family(L, W, families):
     between = sum((E[i] - mean) ** 2 for i in people)
     squares, C = 0.0, {}
     for i in people:
-        k = len(mine[i])
+        sizes = {f: sum(W[i][j] and families[j] == f for j in range(m)) for f in mine[i]}
+        of_rate = sum(c**2 for c in sizes.values()) / cells[i] ** 2
+        of_deviations = sum(
+            (c * (f == g) - c * other / cells[i]) ** 2
+            for f, c in sizes.items()
+            for g, other in sizes.items()
+        )
         for f in mine[i]:
             there = [j for j in range(m) if W[i][j] and families[j] == f]
             d = sum(L[i][j] for j in there) - len(there) * E[i]
-            z = d / cells[i] * sqrt(k / (k - 1))
+            z = d * sqrt(of_rate / of_deviations)
             squares += z**2
             C[f] = C.get(f, 0.0) + z
     return (between - squares + sum(c**2 for c in C.values()) / n) / (n - 1)

@@ -223,6 +223,16 @@ def test_every_task_its_own_family_changes_nothing(seed):
     assert floor(L, W, 0.2, "abcdef") == floor(L, W, 0.2)
 
 
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (2, 2, 2), (1, 2, 4), (1, 1, 1, 3)])
+def test_right_on_average_over_all_draws_of_families(sizes):
+    kinds = np.array([[0.0, 0.9, 0.3], [1.0, 0.2, 0.5], [0.4, 0.6, 1.0]])  # kinds of task x people
+    families = np.repeat(np.arange(len(sizes)), sizes)
+    everything = np.ones((3, len(families)), dtype=bool)
+    draws = product(kinds, repeat=len(sizes))
+    found = [sigma2_by_family(np.array(draw)[families].T, everything, families) for draw in draws]
+    assert np.mean(found) == pytest.approx(np.var(kinds.mean(axis=0), ddof=1), abs=1e-12)
+
+
 def test_a_task_copied_within_its_family_changes_nothing():
     L, W = holed(5, m=4)
     twice, marks = np.repeat(L, 2, axis=1), np.repeat(W, 2, axis=1)

@@ -35,8 +35,14 @@ class Estimate:
         return self.people_variance + self.tasks_variance
 
     def to_dict(self) -> dict[str, Any]:
-        """Return value, low and high."""
-        return {"value": self.value, "low": self.low, "high": self.high}
+        """Return the number, its interval and its variance."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "people_variance": self.people_variance,
+            "tasks_variance": self.tasks_variance,
+        }
 
     def __str__(self) -> str:
         return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
