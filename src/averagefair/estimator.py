@@ -274,7 +274,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "rate": rates[0],
             "alpha": request.alpha,
             "beta": request.beta,
-            "individual_names": sample.individual_names,
+            "individual_names": sample.individual_names if sample.indexed else None,
             "task_names": used.task_names,
         }
         found = audit(Y, used.decision_probability(X), **(own | options))

@@ -129,7 +129,7 @@ def read_columns(data: Any, default: str) -> list[tuple[str, Any]]:
     """
     frame = _as_frame(data, default)
     if isinstance(frame, nw.DataFrame):
-        return [(str(name), frame[name].to_native()) for name in frame.columns]
+        return [(str(column.name), column.to_native()) for column in frame.iter_columns()]
     if isinstance(frame, nw.Series):
         return [(default if frame.name in (None, "") else str(frame.name), data)]
     return [(default, data)]
@@ -141,7 +141,7 @@ def read_categories(
     """Read a category for each of ``count`` things: the categories' names, and each one's place.
 
     The place is -1 where the category is missing. A pandas Series is put in the order of ``names``,
-    where those are given.
+    where those are given, unless it has the default index, 0, 1, ...
 
     Examples
     --------
@@ -156,9 +156,12 @@ def read_categories(
         raise InputError(f"{what} must be a list of {count}, one for each; got {values!r}.")
     else:
         given = list(values)
-    if names is not None and index is not None and list(index) != list(names):
-        places = _places(list(index), list(names), what, "the audit", "rows")
-        given = [given[place] for place in places]
+    if names is not None and index is not None:
+        mine = list(index)
+        if mine != list(range(count)) and mine != list(names):
+            given = [
+                given[place] for place in _places(mine, list(names), what, "the audit", "rows")
+            ]
     if len(given) != count:
         raise InputError(f"{what} must give {count}, one for each; got {len(given)}.")
     known = {value for value in given if not is_missing(value)}
@@ -184,7 +187,8 @@ def align(table: Table, to: Table, what: str, reference: str) -> NDArray[Any]:
         What they are called in error messages.
     """
     cells = table.cells
-    if to.columns is not None and table.columns is not None and table.columns != to.columns:
+    one_each = cells.shape[1] == to.cells.shape[1] == 1
+    if to.columns and table.columns and table.columns != to.columns and not one_each:
         cells = cells[:, _places(table.columns, to.columns, what, reference, "columns")]
     if to.row_names is not None and table.row_names is not None:
         mine, theirs = table.row_names.tolist(), to.row_names.tolist()

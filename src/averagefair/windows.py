@@ -63,7 +63,8 @@ def narrowest(rates: FloatArray, outside: float, below: FloatArray | None = None
         first = np.searchsorted(below[1:], below[:-1] + inside * below[-1] * (1.0 - ROUNDING))
         some = first < rates.size
         starts, ends = rates[some], rates[first[some]]
-    best = np.argmin(ends - starts)
+    widths = ends - starts
+    best = np.argmax(widths <= widths.min() + ROUNDING)
     return Window(float(starts[best]), float(ends[best]))
 
 

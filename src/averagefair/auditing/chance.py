@@ -18,6 +18,7 @@ from math import nan
 
 import numpy as np
 
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.tally import Tally
 from averagefair.sample import FloatArray
@@ -33,7 +34,7 @@ EPSILON = 1e-12  # of sums over a table: far above rounding, far below any diffe
 
 
 @dataclass(frozen=True)
-class ChanceTest:
+class ChanceTest(Frozen):
     """The task sign-flip test of "all true rates are equal".
 
     Attributes
@@ -58,7 +59,9 @@ class ChanceTest:
 
     @property
     def smallest(self) -> float:
-        """The smallest p-value this test could have given."""
+        """The smallest p-value this test could have given; NaN where there was nothing to flip."""
+        if not self.units:
+            return nan
         return 2.0 ** (1 - self.units) if self.enumerated else 1.0 / (FLIPS + 1)
 
 

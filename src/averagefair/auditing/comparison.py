@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtri
 
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.intervals import Interval, kl_chernoff
 from averagefair.auditing.losses import BoolArray
 from averagefair.auditing.mean import mean_rate
@@ -29,7 +30,7 @@ from averagefair.text import figure, plain, table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairedPeople:
+class PairedPeople(Frozen):
     """A row for each person: rates before and after, and their difference.
 
     Attributes
@@ -204,6 +205,11 @@ def change_of_spread(before: Audit, after: Audit, confidence: float, *, paired: 
 
 def check_same_people(before: Audit, after: Audit) -> None:
     """Refuse two audits that are not of the same people, by the same rate."""
+    if not (isinstance(before, Audit) and isinstance(after, Audit)):
+        raise InputError(
+            "compare takes two audits, as audit() returns them; got "
+            f"{type(before).__name__} and {type(after).__name__}."
+        )
     if before.n != after.n:
         raise InputError(
             f"audits to compare must be of the same people; got {before.n:,} and {after.n:,}."

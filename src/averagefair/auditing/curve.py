@@ -14,6 +14,7 @@ from math import inf, nan, sqrt
 
 import numpy as np
 
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.spread import Spread
 from averagefair.errors import InputError
 from averagefair.sample import FloatArray
@@ -24,7 +25,7 @@ BETAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curve:
+class Curve(Frozen):
     """alpha(beta) at some betas, and what to hold against it. ``print`` it.
 
     Attributes

@@ -7,7 +7,7 @@ people who are worst off again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import nan
@@ -181,7 +181,7 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
     if isinstance(audits, Audit):
         series, called = _cut(audits, batches)
     else:
-        series = tuple(audits)
+        series = tuple(audits) if isinstance(audits, Iterable) else (audits,)
         called = tuple(map(str, range(1, len(series) + 1) if batches is None else batches))
     if len(series) < 2 or not all(isinstance(one, Audit) for one in series):
         raise InputError(

@@ -28,18 +28,23 @@ class Exchangeability:
         n - 1.
     p : float
         By the chi-squared distribution.
+    reason : str
+        Why there is none, where there is none.
     """
 
     q: float
     freedom: int
     p: float
+    reason: str = ""
 
 
 def cochran(tally: Tally) -> Exchangeability:
     """Return Cochran's Q."""
     n = len(tally.counted)
     inner = tally.squares - float(tally.task_wrong @ tally.task_wrong) / n
-    if not tally.complete or n < 2 or inner <= 1e-12 * tally.squares:
-        return Exchangeability(nan, n - 1, nan)
+    if not tally.complete:
+        return Exchangeability(nan, n - 1, nan, "cells are left out; Q is for complete tables")
+    if n < 2 or inner <= 1e-12 * tally.squares:
+        return Exchangeability(nan, n - 1, nan, "no task tells people apart")
     q = (n - 1) * float(np.square(tally.wrong - tally.wrong.mean()).sum()) / inner
     return Exchangeability(q, n - 1, float(chdtrc(n - 1, q)))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
@@ -26,7 +27,7 @@ MOST_GROUPS = 50  # more than these must have two people each, on average
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class Groups(Frozen):
     """The mean individual rate and the spread of each group. ``print`` it.
 
     Attributes

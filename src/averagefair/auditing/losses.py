@@ -19,7 +19,7 @@ from averagefair.blocks import row_blocks
 from averagefair.errors import InputError, some_of
 from averagefair.protocols import Rate
 from averagefair.sample import FloatArray, read_signs
-from averagefair.tables import align, names_or_default, read_categories, read_table
+from averagefair.tables import Table, align, names_or_default, read_categories, read_table
 
 BoolArray = NDArray[np.bool_]
 
@@ -59,7 +59,8 @@ class Losses:
         The family of each task, from 0. Near-duplicates are one family: one draw from the world.
     family_names : tuple of str
     index : array, shape (n,), or None
-        The index of the tables, which later tables of the same people must have too.
+        The people's names, where they were given: what is said of the same people elsewhere is put
+        in their order.
     named_tasks : bool
         Whether the tasks' names were given.
     fingerprints : array, shape (m,), or empty
@@ -171,13 +172,12 @@ def read_losses(
             f"labels must have at least one person and one task; got shape {right.cells.shape}."
         )
     chances = align(made, right, "decisions", "labels")
-    seen = None
-    if observed is not None:
-        seen = _mask(
-            align(read_table(observed, "observed", one_column=True), right, "observed", "labels")
-        )
     columns = made.columns if right.columns is None else right.columns
     index = made.row_names if right.row_names is None else right.row_names
+    seen = None
+    if observed is not None:
+        marks = read_table(observed, "observed", one_column=True)
+        seen = _mask(align(marks, Table(right.cells, columns, index), "observed", "labels"))
     names = names_or_default(columns if task_names is None else task_names, m, "task", "task_names")
     people = _people(index if individual_names is None else individual_names, n)
     cells, fingerprints = _losses(right.cells, chances, seen, _counting(rate), people, names)
@@ -188,7 +188,7 @@ def read_losses(
         names,
         families,
         family_names,
-        index,
+        index if individual_names is None else people,
         named_tasks=columns is not None or task_names is not None,
         fingerprints=fingerprints,
     )
@@ -264,11 +264,14 @@ def _check_chances(
 
 
 def _mask(cells: NDArray[Any]) -> BoolArray:
-    if cells.dtype != np.bool_ and not ((cells == 0) | (cells == 1)).all():
-        raise InputError(
-            "observed must say of each cell whether its label was observed: True or False (1 or "
-            "0), without blanks."
-        )
+    if cells.dtype != np.bool_:
+        wrong = ~((cells == 0) | (cells == 1))
+        if wrong.any():
+            row, column = map(int, np.argwhere(wrong)[0])
+            raise InputError(
+                "observed must say of each cell whether to look at it: True or False (1 or 0), "
+                f"without blanks; row {row}, column {column} holds {cells[row, column].item()!r}."
+            )
     return cells.astype(np.bool_, copy=False)
 
 

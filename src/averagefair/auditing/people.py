@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.intervals import Evidence, Interval
 from averagefair.auditing.losses import BoolArray, Losses
 from averagefair.auditing.tally import Tally
@@ -16,7 +17,7 @@ from averagefair.sample import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class People:
+class People(Frozen):
     """A row for each person, in the order given.
 
     Attributes

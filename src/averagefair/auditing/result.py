@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -130,12 +130,13 @@ class Audit:
         Of equal rates, first the one that more tasks stand behind.
         """
         count = whole_number("count", count, least=0)
-        order = np.lexsort((self.people.high, self.people.rate))
-        return self.people.rows(order[: self._ordered.size][:count])
+        people = self.people
+        order = np.lexsort((-people.tasks, people.high, people.rate))
+        return people.rows(order[: self._ordered.size][:count])
 
     def _by_rate(self) -> NDArray[np.intp]:
         """Return who has a rate, from best off to worst off."""
-        order = np.lexsort((self.people.low, self.people.rate))
+        order = np.lexsort((self.people.tasks, self.people.low, self.people.rate))
         return order[: self._ordered.size]
 
     def certificate(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
@@ -224,7 +225,7 @@ class Audit:
                 "people": self.people.to_dict(),
                 "tasks": self.tasks.to_dict(),
                 "groups": [view.to_dict() for view in self.groups],
-                "exchangeability": {"q": self.exchangeability.q, "p": self.exchangeability.p},
+                "exchangeability": asdict(self.exchangeability),
                 "notes": list(self.notes),
             }
         )

@@ -28,6 +28,7 @@ import numpy as np
 
 from averagefair.auditing.chance import EPSILON
 from averagefair.auditing.estimates import UNKNOWN, Estimate, student, with_interval
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.tally import Tally
 from averagefair.checks import number_between
@@ -35,7 +36,7 @@ from averagefair.sample import FloatArray
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Frozen):
     """How far apart people's true rates are.
 
     Attributes
@@ -144,9 +145,9 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
         squares += z.sum(axis=0)
     parts = np.array([off @ off, -squares.sum(), sums @ sums / n]) / (n - 1)
     # What is left where everybody has the same losses is rounding.
-    rounding = EPSILON * (np.abs(parts).sum() + EPSILON)
+    rounding = EPSILON * float(np.abs(parts).sum() + rates @ rates / n)
     sigma2 = _zero_below(float(parts.sum()), rounding)
-    raw = _zero_below(float(parts[0]), EPSILON**2)
+    raw = _zero_below(float(parts[0]), EPSILON * rounding)
 
     along, f = np.empty(losses.n), sums**2 / n - squares
     for rows, counts, totals in losses.blocks():
@@ -164,7 +165,8 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     g[~judged] = 0.0
 
     units = int(np.count_nonzero(met))
-    people, tasks = float(g @ g) * n / (n - 1), float(f @ f) * units / (units - 1)
+    people = _zero_below(float(g @ g) * n / (n - 1), rounding**2)
+    tasks = _zero_below(float(f @ f) * units / (units - 1), rounding**2)
     signed = with_interval(sigma2, people, tasks, units, confidence)
     cut = Estimate(sigma2, max(0.0, signed.low), max(0.0, signed.high), people, tasks)
     upper = sigma2 + student(confidence, units) * sqrt(people + tasks)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
@@ -15,7 +16,7 @@ from averagefair.sample import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tasks:
+class Tasks(Frozen):
     """A row for each task, in the order given.
 
     Attributes

@@ -71,7 +71,7 @@ def _head(audit: Audit) -> str:
 def _rates(audit: Audit) -> str:
     rate = spoken(audit.rate)
     if np.isnan(audit.mean.value):
-        return f"Nobody has a {rate} rate: no cell counts."
+        return f"Nobody's {rate} rate is defined: no cell counts."
     low, high = audit.range
     mean = f"the mean is {audit.mean.value:.3f}"
     if not np.isnan(audit.mean.low):
@@ -180,7 +180,7 @@ def _reliability(audit: Audit) -> str:
     )
     if share >= RELIABLE:
         return text
-    needed = int(np.ceil(audit.spread.tasks_needed(RELIABLE)))
+    needed = int(np.ceil(audit.spread.tasks_needed(RELIABLE) - 1e-9))
     return f"{text} For {RELIABLE:g} it takes about {_units(audit, needed)}."
 
 
@@ -198,11 +198,10 @@ def _left_out(losses: Losses, tally: Tally) -> list[str]:
     empty = [losses.task_names[int(place)] for place in np.flatnonzero(tally.task_counted == 0)]
     out = []
     if nobody:
-        out.append(f"{len(nobody)} without a cell that counts have no rate: {some_of(nobody)}.")
+        out.append(f"no rate, since none of their cells counts: {some_of(nobody)}.")
     if thin:
         out.append(
-            f"{len(thin)} with a single {unit} that counts have a rate, but are left out where "
-            f"noise is taken off: {some_of(thin)}."
+            f"with a single {unit} that counts, left out where noise is taken off: {some_of(thin)}."
         )
     if empty:
         out.append(f"tasks in which nothing counts are left out: {some_of(empty)}.")
@@ -235,6 +234,8 @@ def _undefined(
         )
     elif np.isnan(apart.upper) and not np.isnan(apart.sigma2.value):
         out.append("rates vary so little that no bound on the true spread can be told.")
+    if apart.raw == 0 and not alike:
+        out.append("all rates are the same, so there is no reliability to speak of.")
     if np.isnan(apart.sigma2.value):
         out.append(
             f"fewer than two people have two {plural} that count: noise cannot be taken off."
@@ -247,7 +248,8 @@ def _undefined(
     if apart.sigma2.value < 0 and apart.sigma2.high == 0:
         out.append(
             "rates are nearer to each other than chance alone would make them (the de-noised "
-            f"variance came out at {apart.sigma2.value:.2g}): these are hardly fresh tasks."
+            f"variance came out at {apart.sigma2.value:.2g}). That happens over few tasks, and "
+            "where a model was fitted to these very tasks."
         )
     if units <= 60 and min(mean.value, 1 - mean.value) <= 0.06 and not alike:
         out.append("rates this low over so few tasks make intervals a little short.")

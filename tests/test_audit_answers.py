@@ -1,0 +1,167 @@
+"""What an audit answers and certifies, judged by hand; and what may not move it."""
+
+from math import inf, nan
+
+import numpy as np
+import pytest
+from audit_by_hand import (
+    alpha_of_beta,
+    beta_of_alpha,
+    certificate,
+    clopper_pearson,
+    kl_interval,
+    mean_and_variance,
+    rates,
+)
+from audit_tables import BLANKS, RATES, by_family, drawn, exactly, of_losses
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from averagefair import Verdict, audit
+
+
+def test_certificate_by_hand():
+    random = np.random.default_rng(5)
+    truth = np.where(np.arange(300) < 200, 0.1, 0.9)
+    L = (random.random((300, 300)) < truth[:, None]).astype(float)
+    for table, confidence, kappa in ((L, 0.95, 0.01), (0.9 * L, 0.9, 0.05)):
+        found = of_losses(table, alpha=0.2, confidence=confidence)
+        delta = 1 - confidence
+        level = kappa * delta / 2
+        each = [
+            clopper_pearson(row.sum(), 300, level)
+            if table is L
+            else kl_interval(row.mean(), 300, level)
+            for row in table
+        ]
+        for alpha in (None, 0.05, 0.1):
+            said = found.certificate(alpha, kappa=kappa)
+            width = 0.2 if alpha is None else alpha
+            low, high = certificate(*zip(*each, strict=True), 300, width, kappa, delta)
+            assert said.alpha == width
+            assert (said.beta_low, said.beta_high) == (exactly(max(0, low)), exactly(min(1, high)))
+        assert 0 < said.beta_low < 1 / 3
+        assert 1 / 3 < found.certificate().beta_high < 1
+        assert f"{found.certificate().beta_high:.3f}" in found.certificate().statement()
+
+
+def spread_about(middles, m, n=200, seed=0):
+    random = np.random.default_rng(seed)
+    return (random.random((n, m)) < np.resize(middles, n)[:, None]).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("L", "alpha", "beta", "verdict", "why"),
+    [
+        (spread_about([0.5], 3000, n=6), 0.1, 0.0, Verdict.MET, "everybody's intervals"),
+        (spread_about([0.1, 0.9], 200), 0.1, 0.1, Verdict.NOT_MET, "everybody's intervals"),
+        (spread_about([0.5], 60), 0.15, 0.5, Verdict.MET, "true spread"),
+        (spread_about([0.35, 0.65], 60), 0.05, 0.0, Verdict.NOT_MET, "standard deviation"),
+        (spread_about([0.5], 60), 0.05, 0.0, Verdict.OPEN, "allow a small beta"),
+        (spread_about([0.45, 0.55], 30), 0.05, 0.2, Verdict.OPEN, "more tasks may"),
+    ],
+)
+def test_answers(L, alpha, beta, verdict, why):
+    found = of_losses(L, alpha=alpha, beta=beta)
+    answer, E = found.answer, L.mean(axis=1)
+    assert (answer.verdict, why in answer.reason) == (verdict, True)
+    assert answer.observed_beta == exactly(beta_of_alpha(E, alpha))
+    assert answer.observed_alpha == exactly(alpha_of_beta(E, beta)[0])
+    assert answer.met_as_observed == (answer.observed_beta <= beta)
+    inside = np.abs(E - answer.common_rate) <= alpha + 1e-9
+    assert inside.mean() == exactly(1 - answer.observed_beta)
+    # The reasons, once more: each half of 1 - confidence pays for one of them.
+    each = np.array([clopper_pearson(k, L.shape[1], 0.025 / len(L)) for k in L.sum(axis=1)])
+    best = max(np.sum((low <= each[:, 0]) & (each[:, 1] <= low + 2 * alpha)) for low in each[:, 0])
+    met = max(np.sum((each[:, 0] <= x + 2 * alpha) & (each[:, 1] >= x)) for x in each[:, 1])
+    s = found.spread.sigma2
+    yes = 1 - best / len(L) <= beta or s.high <= beta * alpha**2
+    no = 1 - met / len(L) > beta or s.low > (1 - beta) * alpha**2 + beta
+    assert (yes, no) == (verdict is Verdict.MET, verdict is Verdict.NOT_MET)
+    assert answer.verdict.value in found.summary()
+    sure = np.array([clopper_pearson(k, L.shape[1], 0.05 / len(L))[0] for k in L.sum(axis=1)])
+    np.testing.assert_array_equal(found.people.flagged, sure > answer.common_rate + alpha)
+
+
+def test_a_share_that_is_just_met():
+    found = of_losses(spread_about([0.2, 0.2, 0.9], 5000, n=3), alpha=0.1, beta=1 / 3)
+    assert found.answer.verdict is Verdict.MET
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def some_table(seed):
+    rate, blanks = RATES[seed % 3], BLANKS[seed // 3 % 3]
+    labels, decisions, options, L, W = drawn(seed, rate, blanks, chances=seed % 2 == 0)
+    Z = by_family(L, W, mean_and_variance(L, W)[0], rates(L, W)[1], list(range(W.shape[1])))
+    assume(Z.size and np.ptp(Z, axis=0).max() > 1e-9)
+    return labels, decisions, options | {"rate": rate, "alpha": 0.1, "beta": 0.2}
+
+
+def numbers(found):
+    """All that no order of people or tasks may change."""
+    line = found.curve
+    upper = inf if np.isnan(found.spread.upper) else found.spread.upper
+    return np.concatenate(
+        [
+            [found.mean.value, found.mean.low, found.mean.high, found.chance.p],
+            [found.chance.statistic, found.spread.sigma2.value, found.spread.sigma2.high],
+            [found.spread.sigma2.people_variance, found.spread.sigma2.tasks_variance, upper],
+            [found.answer.observed_beta, found.answer.observed_alpha, found.people.flagged.sum()],
+            np.concatenate([line.alpha, line.floor, np.sort(found.people.rank)]),
+            [found.certificate().beta_low, found.certificate().beta_high],
+        ]
+    )
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seed=seeds)
+def test_order_means_nothing(seed):
+    labels, decisions, options = some_table(seed)
+    random = np.random.default_rng(seed)
+    rows, columns = map(random.permutation, labels.shape)
+    found = audit(labels, decisions, **options)
+    if "observed" in options:
+        options["observed"] = options["observed"][rows][:, columns]
+    moved = audit(labels[rows][:, columns], decisions[rows][:, columns], **options)
+    np.testing.assert_allclose(numbers(found), numbers(moved), rtol=0, atol=1e-9)
+    # A root: of a variance of 1e-18, rounding, it is 1e-9.
+    np.testing.assert_allclose(found.curve.denoised, moved.curve.denoised, rtol=0, atol=1e-7)
+    for name in ("rate", "tasks", "low", "high", "all_low", "all_high", "rank", "flagged"):
+        one, other = getattr(found.people, name)[rows], getattr(moved.people, name)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+    for name in ("people", "rate", "influence"):
+        one, other = getattr(found.tasks, name)[columns], getattr(moved.tasks, name)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=seeds)
+def test_what_is_not_observed_means_nothing(seed):
+    labels, decisions, options = some_table(seed)
+    found = audit(labels, decisions, **options)
+    hidden = np.isnan(labels) | ~options.pop("observed", np.ones(labels.shape, bool))
+    random = np.random.default_rng(seed)
+    other = np.where(hidden, random.choice([nan, -3.0, 7.0, 0.5], size=labels.shape), decisions)
+    anew = audit(np.where(hidden, nan, labels), other, **options)
+    assert anew.to_dict() == found.to_dict()
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=seeds, right=st.booleans())
+def test_a_task_that_everybody_gets_right_or_wrong(seed, right):
+    """Nobody moves against anybody, but all rates move: U shrinks by (m/(m+1))^2, p stays."""
+    random = np.random.default_rng(seed)
+    n, m = random.integers(3, 8, size=2)
+    L = random.random((n, m))
+    found = of_losses(L)
+    more = of_losses(np.column_stack([L, np.full(n, 0.0 if right else 1.0)]))
+    shrunk = m / (m + 1)
+    assert found.spread.sigma2.value == exactly(found.chance.statistic * m / ((m - 1) * (n - 1)))
+    assert more.chance.statistic == exactly(found.chance.statistic * shrunk**2)
+    assert more.chance.p == found.chance.p
+    np.testing.assert_allclose(more.curve.floor, found.curve.floor * shrunk, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(more.curve.alpha, found.curve.alpha * shrunk, rtol=0, atol=1e-9)
+    assert more.spread.sigma2.value == exactly(found.spread.sigma2.value * (m - 1) / (m + 1))
+    assert more.mean.value == exactly((found.mean.value * m + (not right)) / (m + 1))
