@@ -55,6 +55,17 @@ def main() -> None:
     )
     print(f"The price of alpha = {CHOICE:.2f}, in words:")
     print(fill(curve.at(CHOICE).statement(), width=79))
+    model = curve.model(CHOICE)
+    found = model.audit(
+        split.X_new,
+        split.Y_new_both,
+        classifiers=model.extend(split.Y_new_tasks),
+        beta=0.05,
+        groups=split.groups_new,
+    )
+    print(f"\nThe audit of alpha = {CHOICE:.2f} on people and tasks that are both new:")
+    for line in found.summary().splitlines():
+        print(fill(line, width=79, initial_indent="- ", subsequent_indent="  "))
 
 
 IN_SAMPLE = (

@@ -146,7 +146,7 @@ def audit_losses(
         groups=() if groups is None else group_views(groups, losses, counts, apart),
         exchangeability=cochran(counts),
         common_rate=common,
-        notes=notes(losses, counts, mean, centered.test, apart),
+        notes=notes(losses, counts, mean, centered.test, apart, confidence),
         seed=seed,
         _losses=losses,
         _tally=counts,

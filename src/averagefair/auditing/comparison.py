@@ -26,7 +26,7 @@ from averagefair.errors import InputError, some_of
 from averagefair.rates import spoken
 from averagefair.sample import FloatArray
 from averagefair.tables import check_same_rows
-from averagefair.text import figure, plain, table
+from averagefair.text import figure, percent, plain, table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +123,7 @@ class Comparison:
         """Return what changed: a table and plain words."""
         rate = spoken(self.before.rate)
         better, worse = int(self.people.better.sum()), int(self.people.worse.sum())
-        head = ["", "before", "after", "change", f"{self.before.confidence:.0%} interval"]
+        head = ["", "before", "after", "change", f"{percent(self.before.confidence)} interval"]
         words = (
             f"The mean {rate} rate {_moved(self.mean, 4)}. The variance of true rates "
             f"{_moved(self.sigma2, 6)}. One by one, {better} of {self.before.n:,} people can be "

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from averagefair.rates import spoken
 from averagefair.sample import FloatArray
+from averagefair.text import percent
 
 if TYPE_CHECKING:
     from averagefair.auditing.result import Audit
@@ -40,7 +41,7 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
     rows = audit._by_rate()
     place = np.arange(1, rows.size + 1)
     rate, low, high = audit.people.rate[rows], audit.people.low[rows], audit.people.high[rows]
-    level = f"{audit.confidence:.0%} interval of each"
+    level = f"{percent(audit.confidence)} interval of each"
     if rows.size <= MOST_BARS:
         ax.vlines(place, low, high, color=NOISE, alpha=0.55, linewidth=1.2, label=level)
     else:

@@ -76,7 +76,7 @@ def _rates(audit: Audit) -> str:
     mean = f"the mean is {audit.mean.value:.3f}"
     if not np.isnan(audit.mean.low):
         ends = max(0.0, audit.mean.low), min(1.0, audit.mean.high)
-        mean += f" ({audit.confidence:.0%} interval {ends[0]:.3f} to {ends[1]:.3f})"
+        mean += f" ({percent(audit.confidence)} interval {ends[0]:.3f} to {ends[1]:.3f})"
     if high - low <= ROUNDING:
         return f"Everybody's {rate} rate is the same; {mean}."
     text = f"Individual {rate} rates run from {low:.2f} to {high:.2f}; {mean}."
@@ -92,10 +92,11 @@ def _chance(audit: Audit) -> str:
     if np.isnan(test.p) or test.units < 2 or np.isnan(apart.sigma2.value):
         return ""
     if _evident(audit):
+        low, high = sqrt(apart.sigma2.low), sqrt(apart.sigma2.high)
         return (
             f"Differences between people are more than chance (p = {test.p:.3g}). True rates "
-            f"differ by a standard deviation of about {apart.sigma:.3f} ({audit.confidence:.0%} "
-            f"interval {sqrt(apart.sigma2.low):.3f} to {sqrt(apart.sigma2.high):.3f})."
+            f"differ by a standard deviation of about {apart.sigma:.3f} "
+            f"({percent(audit.confidence)} interval {low:.3f} to {high:.3f})."
         )
     bound = "how far true rates may differ cannot be told"
     if not np.isnan(apart.upper):
@@ -122,7 +123,7 @@ def _nearness(audit: Audit) -> str:
     if np.isnan(at["denoised"]):
         return f"{text}."
     # Everybody is within 0.5 of one half.
-    cap = f", and at most {at['cap']:.3f} with {audit.confidence:.0%} confidence"
+    cap = f", and at most {at['cap']:.3f} with {percent(audit.confidence)} confidence"
     return (
         f"{text}. Without the noise it is about {at['denoised']:.3f}"
         f"{cap if at['cap'] < 0.5 else ''}."
@@ -161,7 +162,7 @@ def _flags(audit: Audit) -> str:
     than = f"the mean rate of {audit.common_rate:.3f}"
     if audit.answer is not None:
         than = f"the common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
-    sure = f"with {audit.confidence:.0%} confidence for all at once"
+    sure = f"with {percent(audit.confidence)} confidence for all at once"
     flagged = audit._by_rate()[::-1]
     flagged = flagged[audit.people.flagged[flagged]]
     if not flagged.size:
@@ -185,10 +186,21 @@ def _reliability(audit: Audit) -> str:
 
 
 def notes(
-    losses: Losses, tally: Tally, mean: Estimate, test: ChanceTest, apart: Spread
+    losses: Losses,
+    tally: Tally,
+    mean: Estimate,
+    test: ChanceTest,
+    apart: Spread,
+    confidence: float,
 ) -> tuple[str, ...]:
     """Return what could not be told and why, and what to mind."""
-    return (*_left_out(losses, tally), *_undefined(losses, tally, mean, test, apart))
+    out = [*_left_out(losses, tally), *_undefined(losses, tally, mean, apart)]
+    if test.units > 1 and test.p < 1 and test.smallest > 1.0 - confidence:
+        out.append(
+            f"over this few tasks the smallest p-value possible is {test.smallest:.3g}: the test "
+            "can show nothing."
+        )
+    return tuple(out)
 
 
 def _left_out(losses: Losses, tally: Tally) -> list[str]:
@@ -208,9 +220,7 @@ def _left_out(losses: Losses, tally: Tally) -> list[str]:
     return out
 
 
-def _undefined(
-    losses: Losses, tally: Tally, mean: Estimate, test: ChanceTest, apart: Spread
-) -> list[str]:
+def _undefined(losses: Losses, tally: Tally, mean: Estimate, apart: Spread) -> list[str]:
     n, units = int(np.count_nonzero(tally.rated)), tally.live.size
     unit, plural = ("task", "tasks") if losses.families is None else ("family", "families")
     if n == 0:
@@ -239,11 +249,6 @@ def _undefined(
     if np.isnan(apart.sigma2.value):
         out.append(
             f"fewer than two people have two {plural} that count: noise cannot be taken off."
-        )
-    if test.smallest > 0.05 and not alike:
-        out.append(
-            f"with {units} {plural} the smallest p-value possible is {test.smallest:.3g}: the test "
-            "can show nothing."
         )
     if apart.sigma2.value < 0 and apart.sigma2.high == 0:
         out.append(
