@@ -92,14 +92,9 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
     if not n:
         test = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
         return Centered(np.zeros(0), 0.0, test, np.empty((0, 1)))
-    enumerated = 2**live.size <= FLIPS + 1
-    flips = _all_signs(live.size) if enumerated else _random_signs(rng, live.size, FLIPS)
-    floor = flips if enumerated else _random_signs(rng, live.size, FLOOR_DRAWS)
-    if enumerated and n * flips.shape[1] > LARGEST_FLOOR:
-        floor = flips[:, rng.integers(0, flips.shape[1], size=FLOOR_DRAWS)]
-    by_gram = live.size <= LARGEST_GRAM
+    flips, floor, enumerated = _choose_signs(rng, live.size, n)
+    by_gram, drawn = live.size <= LARGEST_GRAM, floor.shape[1]
     signs = floor if by_gram else np.hstack([floor, flips])
-    drawn = floor.shape[1]
 
     share = 1.0 / np.where(tally.rated, tally.counted, np.inf)
     sums, squares, scale, lengths = np.zeros(live.size), 0.0, 0.0, np.zeros(signs.shape[1])
@@ -149,6 +144,19 @@ def _test(
     reached = int(np.count_nonzero(flipped >= statistic - 1e-9 * scale))
     p = reached / flipped.size if enumerated else (1 + reached) / (flipped.size + 1)
     return ChanceTest(p, statistic, flipped, enumerated, units)
+
+
+def _choose_signs(
+    rng: np.random.Generator, units: int, people: int
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Return the signs of the test, (units, flips), and of the floor, and whether they are all."""
+    if 2**units > FLIPS + 1:
+        flips, floor = (_random_signs(rng, units, count) for count in (FLIPS, FLOOR_DRAWS))
+        return flips, floor, False
+    flips = _all_signs(units)
+    if people * flips.shape[1] <= LARGEST_FLOOR:
+        return flips, flips, True
+    return flips, flips[:, rng.integers(0, flips.shape[1], size=FLOOR_DRAWS)], True
 
 
 def _random_signs(rng: np.random.Generator, units: int, count: int) -> FloatArray:
