@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtri
 
+from averagefair.auditing.chance import EPSILON
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.intervals import Interval, kl_chernoff
@@ -114,9 +115,9 @@ class Comparison:
         yield "true standard deviation", one.spread.sigma, other.spread.sigma, None, 4
         yield f"alpha for all but {USUAL_BETA:.0%}", before["alpha"], after["alpha"], None, 4
         yield "... without the noise", before["denoised"], after["denoised"], None, 4
-        if one.answer is not None and other.answer is not None:
+        if one.answer and other.answer and one.answer.alpha == other.answer.alpha:
             shares = one.answer.observed_beta, other.answer.observed_beta
-            yield "share outside alpha", *shares, None, 4
+            yield f"share outside {one.answer.alpha:g}", *shares, None, 4
         yield "p of the chance test", one.chance.p, other.chance.p, None, 4
 
     def summary(self) -> str:
@@ -159,7 +160,7 @@ def compare(before: Audit, after: Audit) -> Comparison:
     units = before._tally.live.size
     difference = after.people.rate - before.people.rate
     mean = float(difference[rated].mean()) if rated.any() else float("nan")
-    sums, squares = np.zeros(before._losses.units), 0.0
+    sums, squares, scale = np.zeros(before._losses.units), 0.0, 0.0
     per_person = np.zeros(before.n)
     share = 1.0 / np.where(rated, before._tally.counted, np.inf)
     for one, other in zip(before._losses.blocks(), after._losses.blocks(), strict=True):
@@ -169,6 +170,8 @@ def compare(before: Audit, after: Audit) -> Comparison:
         z *= share[one.rows, None]
         sums += z.sum(axis=0)
         squares += float(np.vdot(z, z))
+        scale += float(np.square(share[one.rows]) @ np.square(one.counts).sum(axis=1))
+    squares = squares if squares > EPSILON**2 * scale else 0.0
     n = max(1, int(np.count_nonzero(rated)))
     return Comparison(
         before=before,
