@@ -59,3 +59,11 @@ def by_family(L, W, mean, cells, families):
     Z = np.where(W, (np.nan_to_num(L) - mean) / np.maximum(cells, 1)[:, None], 0.0)[cells > 0]
     there = [f for f in dict.fromkeys(families) if any(W[:, np.array(families) == f].ravel())]
     return np.array([Z[:, [g == f for g in families]].sum(axis=1) for f in there]).T
+
+
+def task_factor(W, families):
+    """What makes a variance of squared deviations over families of copies, by their sizes."""
+    sizes = np.array([np.sum(W[:, np.array(families) == f]) for f in dict.fromkeys(families)])
+    sizes = sizes[sizes > 0]
+    left = np.diag(sizes) - np.outer(sizes, sizes) / sizes.sum()
+    return np.sum(sizes**2) / np.sum(left**2)

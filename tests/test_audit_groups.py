@@ -100,7 +100,7 @@ def test_a_model_audits_itself(rate):
     chances = fitted.decision_probability(X)
     assert_same_audit(found, audit(Y, chances, **options))
     E, _ = rates(losses(Y, chances), counted(Y, rate))
-    np.testing.assert_allclose(found.individual_rates, E, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.people.rate, E, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.individual_rates_, E, rtol=0, atol=1e-9)
     assert any("not fresh" in note for note in found.notes)
     wider = fitted.audit(X, Y, alpha=0.2, beta=0.1, confidence=0.9)

@@ -244,7 +244,7 @@ def test_who_is_missing_is_named():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda found: found.alpha_at(1), r"`beta` must lie in \[0, 1\); got 1"),
+        (lambda found: found.window_at(1), r"`beta` must lie in \[0, 1\); got 1"),
         (lambda found: found.beta_at(-0.1), "`alpha`.*-0.1"),
         (lambda found: found.certificate(), "no alpha was requested"),
         (lambda found: found.certificate(0.1, kappa=2), "`kappa`.*2"),
@@ -302,3 +302,21 @@ def test_worst_and_best_off():
     assert [row["name"] for row in ties.worst_off(2)] == [1, 0]
     assert [row["name"] for row in ties.best_off(2)] == [2, 3]
     assert found.range == (min(rows.values()), max(rows.values()))
+
+
+def test_a_default_index_in_another_order_is_aligned():
+    labels = pd.DataFrame(Y, index=[4, 3, 2, 1, 0], columns=[3, 2, 1, 0])
+    decisions = pd.DataFrame(D, index=labels.index, columns=labels.columns)
+    groups, families = pd.Series(["x", "x", "y", "y", "z"]), pd.Series(["u", "v", "v", "w"])
+    found = audit(labels, decisions, groups=groups, task_families=families)
+    plain = audit(Y, D, groups=list("zyyxx"), task_families=list("wvvu"))
+    assert found.groups[0].to_dict() == plain.groups[0].to_dict()
+    assert found.tasks.family == plain.tasks.family
+
+
+def test_where_random_signs_come_from():
+    wide = np.tile(D, (1, 5)), np.tile(Y, (1, 5))
+    draw = [audit(*wide, random_state=np.random.default_rng(seed)).seed for seed in (3, 3, 4)]
+    assert draw[0] == draw[1] != draw[2]
+    with pytest.raises(InputError, match="random_state.*-1"):
+        audit(Y, D, random_state=-1)

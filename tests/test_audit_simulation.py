@@ -80,7 +80,7 @@ def raw_variance(found, drawn):
 
 def people_only(found, drawn):
     """The usual interval over people, as if each had met tasks of their own."""
-    rates = found.individual_rates
+    rates = found.people.rate
     half = 1.96 * rates.std(ddof=1) / sqrt(rates.size)
     return figures(found, drawn)._replace(mean=(rates.mean() - half, rates.mean() + half))
 

@@ -158,7 +158,7 @@ def test_equal_losses_with_blanks():
 
 def test_the_lowest_of_windows_as_narrow():
     found = audit(*zeros(np.tri(3, 10)))
-    assert found.alpha_at(1 / 3).middle == pytest.approx(0.15)
+    assert found.window_at(1 / 3).middle == pytest.approx(0.15)
 
 
 def test_no_p_value_is_above_one():

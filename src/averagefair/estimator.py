@@ -262,6 +262,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         trained = self._classifiers(X)
         used = trained if classifiers is None else classifiers
+        if not isinstance(used, Mixture):
+            raise InputError(
+                "`classifiers` must be what extend returns, a Mixture; got "
+                f"{type(classifiers).__name__}."
+            )
         sample = Sample(X, Y)
         sample.check_tasks(used.task_names, used.named_tasks, "Y")
         request, rates = self.certificate_.request, resolve_rates(self.rate)
@@ -277,6 +282,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "individual_names": sample.individual_names if sample.indexed else None,
             "task_names": used.task_names,
         }
+        if options.get("alpha", 0.0) is None:
+            del own["beta"]
         found = audit(Y, used.decision_probability(X), **(own | options))
         minded = []
         if classifiers is None:

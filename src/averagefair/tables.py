@@ -141,7 +141,7 @@ def read_categories(
     """Read a category for each of ``count`` things: the categories' names, and each one's place.
 
     The place is -1 where the category is missing. A pandas Series is put in the order of ``names``,
-    where those are given, unless it has the default index, 0, 1, ...
+    where those are given, unless it has the default index, 0, 1, ..., and they are other names.
 
     Examples
     --------
@@ -157,14 +157,13 @@ def read_categories(
     else:
         given = list(values)
     if names is not None and index is not None:
-        mine = list(index)
-        if mine != list(range(count)) and mine != list(names):
-            given = [
-                given[place] for place in _places(mine, list(names), what, "the audit", "rows")
-            ]
+        given = _in_order(given, list(index), list(names), what)
     if len(given) != count:
         raise InputError(f"{what} must give {count}, one for each; got {len(given)}.")
-    known = {value for value in given if not is_missing(value)}
+    try:
+        known = {value for value in given if not is_missing(value)}
+    except TypeError as error:
+        raise InputError(f"{what} must be words or numbers; {error}.") from None
     try:
         ordered = sorted(known)
     except TypeError:
@@ -172,6 +171,16 @@ def read_categories(
     place = {value: position for position, value in enumerate(ordered)}
     codes = [-1 if is_missing(value) else place[value] for value in given]
     return tuple(map(str, ordered)), np.array(codes, dtype=np.intp)
+
+
+def _in_order(given: list[Any], index: list[Any], names: list[Any], what: str) -> list[Any]:
+    """Return what is given for each index in the order of the names."""
+    if all(isinstance(name, str) for name in names):
+        index = [str(name) for name in index]  # columns are known by words
+    default = [str(name) for name in index] == [str(place) for place in range(len(index))]
+    if index == names or (default and not set(index) & set(names)):
+        return given
+    return [given[place] for place in _places(index, names, what, "the audit", "rows")]
 
 
 def align(table: Table, to: Table, what: str, reference: str) -> NDArray[Any]:
@@ -282,13 +291,13 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
     if cells.dtype.kind in "OUS":
         try:
             return cells.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass  # a blank that is not None, or something that is no number: look one by one
     out = np.empty(cells.shape)
     for place, value in np.ndenumerate(cells):
         try:
             out[place] = _number(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             kind = InputTypeError if isinstance(error, TypeError) else InputError
             raise kind(
                 f"{what} must hold numbers; row {place[0]}, column "

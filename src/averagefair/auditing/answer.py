@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 from averagefair.auditing.curve import Curve
-from averagefair.auditing.intervals import Interval
+from averagefair.auditing.intervals import Evidence
 from averagefair.auditing.spread import Spread
 from averagefair.sample import FloatArray
 from averagefair.text import percent
@@ -36,7 +36,7 @@ class Answer:
     observed_alpha : float
         How far all but a share beta are from a common rate, as observed.
     common_rate : float
-        The middle of the window of width 2 alpha that holds most people.
+        The middle of the narrowest window that holds all but a share beta of the rates observed.
     floor : float
         What ``observed_alpha`` would be if all true rates were equal.
     denoised_alpha : float
@@ -44,7 +44,7 @@ class Answer:
     cap : float
         An upper bound on it.
     verdict : Verdict
-        Of the *true* rates. By everybody's intervals it speaks of the people audited, and is
+        Of the *true* rates. By people's intervals it speaks of the people audited, and is
         wrong at most 1 - confidence of the time. By the true spread it speaks of the population
         they are from, and that holds about so often: the interval of sigma2 is an approximation,
         at its weakest where a few people are far worse off than the rest. It takes either end of
@@ -91,7 +91,13 @@ class Answer:
 
 
 def answer(
-    alpha: float, beta: float, rates: FloatArray, line: Curve, spread: Spread, together: Interval
+    alpha: float,
+    beta: float,
+    rates: FloatArray,
+    line: Curve,
+    spread: Spread,
+    known: Evidence,
+    delta: float,
 ) -> Answer:
     """Answer a request.
 
@@ -101,18 +107,20 @@ def answer(
     line : Curve
         With a row for ``beta``.
     spread : Spread
-    together : pair of arrays, shape (n,)
-        Intervals that hold for everybody at once, at half of the audit's 1 - confidence.
+    known : Evidence
+        Of everybody's intervals.
+    delta : float
+        1 - confidence.
     """
-    window, outside = fullest(rates, 2.0 * alpha)
+    outside = fullest(rates, 2.0 * alpha)[1]
     at = line.at(beta)
-    said, reason = _verdict(alpha, beta, spread, together)
+    said, reason = _verdict(alpha, beta, spread, known, delta)
     return Answer(
         alpha=alpha,
         beta=beta,
         observed_beta=outside,
         observed_alpha=at["alpha"],
-        common_rate=window.middle,
+        common_rate=at["common_rate"],
         floor=at["floor"],
         denoised_alpha=at["denoised"],
         cap=at["cap"],
@@ -121,17 +129,24 @@ def answer(
     )
 
 
-def _verdict(alpha: float, beta: float, spread: Spread, together: Interval) -> tuple[Verdict, str]:
+def _verdict(
+    alpha: float, beta: float, spread: Spread, known: Evidence, delta: float
+) -> tuple[Verdict, str]:
     """Return what can be said of the true rates, and why.
 
-    Either end of sigma2's two-sided interval fails half as often as 1 - confidence, and so do the
-    intervals for all: no verdict is wrong more often than that, as far as these hold.
+    Either end of sigma2's two-sided interval fails half as often as delta, and so does what is
+    said by people's intervals: no verdict is wrong more often than delta, as far as these hold.
+    By people's intervals: at delta / (2 n) each, all hold at once; at kappa delta / 2 each, all
+    but a share kappa do (Markov's inequality), and kappa is given away. Kappa is half of beta.
     """
-    least, most = outside_at_least_and_most(*together, alpha)
+    kappa = beta / 2 if beta / 2 * known.wrong.size > 1 else 0.0
+    each = known.exact(delta / 2 * (kappa or 1.0 / known.wrong.size))
+    least, most = outside_at_least_and_most(*each, alpha)
+    least, most = max(0.0, least - kappa), min(1.0, most + kappa)
     if most <= beta + ROUNDING:
-        return Verdict.MET, f"{percent(most)} at most are outside, by everybody's intervals"
+        return Verdict.MET, f"{percent(most)} at most are outside, by people's intervals"
     if least > beta + ROUNDING:
-        return Verdict.NOT_MET, f"{percent(least)} at least are outside, by everybody's intervals"
+        return Verdict.NOT_MET, f"{percent(least)} at least are outside, by people's intervals"
     # Chebyshev: no more than sigma^2 / alpha^2 lie further than alpha from the mean.
     highest, lowest = spread.sigma2.high, spread.sigma2.low
     if spread.upper > 0 and highest <= beta * alpha**2:

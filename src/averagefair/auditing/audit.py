@@ -64,14 +64,15 @@ def audit(
     task_families : sequence of length m, optional
         The family of each task; near-duplicates (the same question asked twice) belong in one.
     groups : sequence of length n, Series or DataFrame, optional
-        The group of each person, or a column of groups for each attribute.
+        The group of each person, or a column of groups for each attribute; aligned by index
+        like the other tables.
     alpha : float in (0, 0.5], optional
         The request to answer: everybody within alpha of a common rate ...
     beta : float in [0, 1), optional
         ... but for a share beta of the people. Default 0.
-    confidence : float in (0, 1), default 0.95
+    confidence : float in [0.5, 1), default 0.95
         Of all intervals and bounds.
-    random_state : int, RandomState or None, default 0
+    random_state : int, RandomState, Generator or None, default 0
         Seeds the random signs of the test and the noise floor.
 
     Examples
@@ -85,7 +86,8 @@ def audit(
     if isinstance(rate, list | tuple):
         raise InputError(f"an audit is of one rate; got {rate!r}. Audit each on its own.")
     kind = resolve_rate(rate)
-    confidence = number_between("confidence", confidence)
+    if number_between("confidence", confidence) < 0.5:
+        raise InputError(f"`confidence` must be at least 0.5; got {confidence!r}.")
     alpha = None if alpha is None else positive_number("alpha", alpha, 0.5)
     if beta is not None and alpha is None:
         raise InputError("beta goes with alpha: the share of people who may lie outside it.")
@@ -99,10 +101,22 @@ def audit(
         task_names=task_names,
         task_families=task_families,
     )
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    seed = _seed(random_state)
     return audit_losses(
         losses, kind.name, groups=groups, alpha=alpha, beta=beta, confidence=confidence, seed=seed
     )
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InputError(
+            "`random_state` must be a whole number, 0 or more, a RandomState, a Generator or "
+            f"None; got {random_state!r}."
+        ) from None
 
 
 def audit_losses(
@@ -126,11 +140,12 @@ def audit_losses(
     line = curve(rates, centered.draws, apart.shrink(counts), apart, betas)
     answered = None
     if alpha is not None and rates.size:
-        together = evidence(losses, counts).exact(delta / 2 / rates.size)
-        answered = answer(alpha, beta, np.sort(rates), line, apart, together)
+        known = evidence(losses, counts)
+        answered = answer(alpha, beta, np.sort(rates), line, apart, known, delta)
     common = counts.mean if answered is None else answered.common_rate
+    shown = centered.test.p <= delta
     people = people_table(losses, counts, common + (alpha or 0.0), delta)
-    mean = mean_rate(rates, centered.task_means, centered.squares, counts.live.size, confidence)
+    mean = mean_rate(rates, centered.task_means, centered.squares, counts, confidence)
     return Audit(
         rate=rate,
         n=losses.n,
@@ -143,7 +158,7 @@ def audit_losses(
         answer=answered,
         people=people,
         tasks=tasks_table(losses, counts, apart),
-        groups=() if groups is None else group_views(groups, losses, counts, apart),
+        groups=() if groups is None else group_views(groups, losses, counts, apart, shown),
         exchangeability=cochran(counts),
         common_rate=common,
         notes=notes(losses, counts, mean, centered.test, apart, confidence),

@@ -14,8 +14,8 @@ class Bounds:
     """A certificate: how many of the population lie outside alpha, at least and at most.
 
     Holds with the audit's confidence for the population that people and tasks were drawn from,
-    under no assumption but that they were drawn independently. Nearly vacuous below about a hundred
-    tasks.
+    if those were drawn independently and cells are blank for no reason that has to do with being
+    decided wrongly; nothing else is assumed. Nearly vacuous below about a hundred tasks.
 
     Attributes
     ----------

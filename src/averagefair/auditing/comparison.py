@@ -7,7 +7,7 @@ narrower than two intervals held against each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.special import bdtr, ndtri
 from averagefair.auditing.chance import EPSILON
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.frozen import Frozen
-from averagefair.auditing.intervals import Interval, kl_chernoff
+from averagefair.auditing.intervals import Interval
 from averagefair.auditing.losses import BoolArray
 from averagefair.auditing.mean import mean_rate
 from averagefair.auditing.people import evidence, fill_in
@@ -157,7 +157,6 @@ def compare(before: Audit, after: Audit) -> Comparison:
     """
     _check_pair(before, after)
     rated = before._tally.rated
-    units = before._tally.live.size
     difference = after.people.rate - before.people.rate
     mean = float(difference[rated].mean()) if rated.any() else float("nan")
     sums, squares, scale = np.zeros(before._losses.units), 0.0, 0.0
@@ -176,7 +175,7 @@ def compare(before: Audit, after: Audit) -> Comparison:
     return Comparison(
         before=before,
         after=after,
-        mean=mean_rate(difference[rated], sums / n, squares, units, before.confidence),
+        mean=mean_rate(difference[rated], sums / n, squares, before._tally, before.confidence),
         sigma2=change_of_spread(before, after, before.confidence, paired=True),
         people=_people(before, after, difference, per_person),
     )
@@ -203,6 +202,8 @@ def change_of_spread(before: Audit, after: Audit, confidence: float, *, paired: 
         tasks = float(f @ f) * units / (units - 1)
     else:
         tasks = one.sigma2.tasks_variance + other.sigma2.tasks_variance
+    if people + tasks == 0:  # nothing to make an interval of
+        return replace(UNKNOWN, value=value)
     return with_interval(value, people, tasks, units, confidence)
 
 
@@ -261,7 +262,7 @@ def _people(
         changed, ups = squares, 0.5 * (squares + sums)
         better, worse = _too_few(ups, changed, each), _too_few(changed - ups, changed, each)
     else:
-        sure = kl_chernoff(0.5 * (1.0 + difference[rated]), known.effective, each)
+        sure = known.of_mean(0.5 * (1.0 + difference[rated]), each)
         all_low, all_high = fill_in(sure, rated)
         better = np.nan_to_num(all_high, nan=1.0) < 0.5
         worse = np.nan_to_num(all_low, nan=0.0) > 0.5

@@ -21,6 +21,8 @@ from averagefair.auditing.audit import audit_losses
 from averagefair.auditing.comparison import change_of_spread, check_same_people
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.result import Audit
+from averagefair.auditing.spread import spread
+from averagefair.auditing.tally import tally
 from averagefair.errors import InputError, some_of
 from averagefair.tables import read_categories
 from averagefair.text import figure, plain, table
@@ -48,7 +50,7 @@ class Drift:
     persistence : Estimate
         How true rates in one batch correlate with those in another, over all pairs: near 1 if it
         is the same people who are badly off again, near 0 if it is others. The interval is a
-        jackknife over batches; NaN for two. NaN where the batches show no spread.
+        jackknife over batches; NaN for two. NaN unless ``p_combined`` shows that people differ.
     """
 
     names: tuple[str, ...]
@@ -144,7 +146,7 @@ class Drift:
 
     def _persistence(self) -> str:
         share = self.persistence
-        if np.isnan(share.value) or self.p_combined > 1.0 - self.audits[0].confidence:
+        if np.isnan(share.value):
             return ""
         interval = "" if np.isnan(share.low) else f" (interval {share.low:.2f} to {share.high:.2f})"
         return (
@@ -188,35 +190,51 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
             "drift takes two or more audits, or one with two or more batches; got "
             f"{[type(one).__name__ for one in series]}."
         )
-    if len(called) != len(series):
-        raise InputError(f"batches must name each of {len(series)} audits; got {len(called)}.")
+    if len(called) != len(series) or len(set(called)) < len(called):
+        raise InputError(
+            f"batches must name each of {len(series)} audits, none twice; got {some_of(called)}."
+        )
     _check_series(series)
     pairs = list(pairwise(series))
     confidence = 1.0 - (1.0 - series[0].confidence) / (2 * len(pairs))
     p = tuple(one.chance.p for one in series)
+    together = _fisher(p)
+    differ = together <= 1.0 - series[0].confidence
     return Drift(
         names=called,
         audits=series,
         p=p,
         p_together=_holm(p),
-        p_combined=_fisher(p),
+        p_combined=together,
         mean_changes=tuple(_change_of_mean(*pair, confidence) for pair in pairs),
         sigma2_changes=tuple(change_of_spread(*pair, confidence, paired=False) for pair in pairs),
-        persistence=_persistence(series),
+        persistence=_persistence(series) if differ else UNKNOWN,
     )
 
 
 def _check_series(series: Sequence[Audit]) -> None:
-    met: set[str] = set()
     for one in series:
         check_same_people(series[0], one)
-        again = [name for name in one.tasks.name if one._losses.named_tasks and name in met]
-        if again or sum(one is other for other in series) > 1:
+    met: set[str] = set()
+    for place, one in enumerate(series):
+        again: Sequence[str] = ()
+        if one._losses.named_tasks:
+            again = [name for name in one.tasks.name if name in met]
+            met.update(one.tasks.name)
+        elif any(_same_table(one, earlier) for earlier in series[:place]):
+            again = one.tasks.name
+        if again:
             raise InputError(
-                "no task may stand in two batches, each of which is a fresh test; "
-                f"{some_of(again or one.tasks.name)} does."
+                "no task may stand in two batches, each of which is a fresh test; twice there: "
+                f"{some_of(again)}."
             )
-        met.update(one.tasks.name if one._losses.named_tasks else ())
+
+
+def _same_table(one: Audit, other: Audit) -> bool:
+    """Tell whether two audits are of the same table, unless that is all one number."""
+    cells = one._losses.cells
+    same = np.array_equal(cells, other._losses.cells, equal_nan=cells.dtype.kind == "f")
+    return same and bool((cells != cells[0, 0]).any())
 
 
 def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]]:
@@ -257,32 +275,34 @@ def _change_of_mean(before: Audit, after: Audit, confidence: float) -> Estimate:
         return UNKNOWN
     people, tasks, cells = float(np.var(change, ddof=1)) / n, 0.0, 0.0
     for one in (before, after):
-        u = one._task_means.size
-        tasks += u / (u - 1) * float(one._task_means @ one._task_means)
+        tasks += one._tally.task_factor * float(one._task_means @ one._task_means)
         cells += float(one.spread.noise[both].sum()) / n**2
     tasks -= cells
     if people + tasks <= 0:
         people, tasks = 0.0, cells
+    if people + tasks == 0:  # nothing to make an interval of
+        return replace(UNKNOWN, value=float(change.mean()))
     return with_interval(float(change.mean()), people, tasks, units, confidence)
 
 
 def _persistence(series: Sequence[Audit]) -> Estimate:
     """Return the correlation of true rates: noise of two batches is independent and drops out.
 
-    The mean covariance of rates over all pairs of batches, by the mean of sigma2.
+    The mean covariance of rates over all pairs of batches, by the mean of sigma2, both over those
+    who have two tasks or more in every batch.
     """
     all_of = np.logical_and.reduce([one._tally.judged for one in series])
     if np.count_nonzero(all_of) < 2:
         return UNKNOWN
-    rates = np.stack([one.people.rate[all_of] for one in series])
-    covariances = np.atleast_2d(np.cov(rates))
-    variances = np.array([one.spread.sigma2.value for one in series])
+    covariances = np.cov(np.stack([one.people.rate[all_of] for one in series]))
+    parts = [one._losses.take_people(all_of) for one in series]
+    variances = np.array([spread(part, tally(part), 0.95).sigma2.value for part in parts])
 
     def ratio(kept: NDArray[np.intp]) -> float:
         part = covariances[np.ix_(kept, kept)]
         k = kept.size
-        spread = variances[kept].mean()
-        return float((part.sum() - np.trace(part)) / (k * (k - 1)) / spread) if spread > 0 else nan
+        within = variances[kept].mean()
+        return float((part.sum() - np.trace(part)) / (k * (k - 1)) / within) if within > 0 else nan
 
     k = len(series)
     value = ratio(np.arange(k))

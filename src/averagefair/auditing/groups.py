@@ -49,6 +49,9 @@ class Groups(Frozen):
         1; NaN where no difference between people was found. Point estimates.
     ungrouped : int
         How many people have no group; they are left out here.
+    shown : bool
+        Whether differences between people are more than chance; if not, there is nothing to
+        divide, and the shares are not spoken of.
     """
 
     attribute: str
@@ -61,6 +64,7 @@ class Groups(Frozen):
     between: float
     within: float
     ungrouped: int
+    shown: bool
 
     @property
     def sigma(self) -> FloatArray:
@@ -84,17 +88,11 @@ class Groups(Frozen):
             "between": self.between,
             "within": self.within,
             "ungrouped": self.ungrouped,
+            "shown": self.shown,
         }
 
-    def statement(self, *, shown: bool = True) -> str:
-        """Say in plain words what the groups show, and what they hide.
-
-        Parameters
-        ----------
-        shown : bool, default True
-            Whether differences between people are more than chance; if not, there is nothing to
-            divide.
-        """
+    def statement(self) -> str:
+        """Say in plain words what the groups show, and what they hide."""
         if np.isnan(self.gap):
             return f"By {self.attribute}: nobody with a group has a rate."
         most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
@@ -103,7 +101,7 @@ class Groups(Frozen):
             f"{self.people[least]:,} people) to {self.mean[most]:.3f} ({self.name[most]}, "
             f"{self.people[most]:,} people)."
         )
-        if not shown or np.isnan(self.between):
+        if not self.shown or np.isnan(self.between):
             return head
         verdict = ": who looks at groups alone misses most of it" if self.within >= 0.5 else ""
         return (
@@ -130,28 +128,20 @@ class Groups(Frozen):
     __repr__ = __str__
 
 
-def group_views(groups: Any, losses: Losses, tally: Tally, spread: Spread) -> tuple[Groups, ...]:
+def group_views(
+    groups: Any, losses: Losses, tally: Tally, spread: Spread, shown: bool
+) -> tuple[Groups, ...]:
     """Return a view by each attribute given: a list, or a table with a column for each."""
     return tuple(
-        _view(
-            attribute,
-            *read_categories(column, losses.index, losses.n, "groups"),
-            losses,
-            tally,
-            spread,
-        )
+        _view(attribute, column, losses, tally, spread, shown)
         for attribute, column in read_columns(groups, "group")
     )
 
 
 def _view(
-    attribute: str,
-    names: tuple[str, ...],
-    codes: NDArray[np.intp],
-    losses: Losses,
-    tally: Tally,
-    spread: Spread,
+    attribute: str, column: Any, losses: Losses, tally: Tally, spread: Spread, shown: bool
 ) -> Groups:
+    names, codes = read_categories(column, losses.index, losses.n, "groups")
     k = len(names)
     if not names:
         raise InputError(f"groups: nobody has a {attribute}; every entry is blank.")
@@ -180,6 +170,7 @@ def _view(
         between=between,
         within=within,
         ungrouped=int(np.count_nonzero(codes < 0)),
+        shown=shown,
     )
 
 

@@ -104,25 +104,41 @@ class Evidence(NamedTuple):
     ----------
     wrong, counted : arrays, shape (n,)
         Losses added up, and how many.
-    effective : array, shape (n,)
-        How many independent draws they are worth.
     whole : bool
         Whether losses are 0 or 1 and each a draw of its own: then they are counts.
+    largest, shared : arrays, shape (n,), or None
+        With families of tasks, each a draw of its own: the cells c_f of the largest, and the sum
+        of c_f^2.
     """
 
     wrong: FloatArray
     counted: FloatArray
-    effective: FloatArray
     whole: bool
+    largest: FloatArray | None = None
+    shared: FloatArray | None = None
 
     def exact(self, delta: float) -> Interval:
         """Return intervals that hold the true rate with a chance of at least 1 - delta."""
         if self.whole:
             return clopper_pearson(self.wrong, self.counted, delta)
-        return kl_chernoff(self.wrong / self.counted, self.effective, delta)
+        return self.of_mean(self.wrong / self.counted, delta)
 
     def usual(self, delta: float) -> Interval:
         """Return intervals that hold the true rate about 1 - delta of the time."""
         if self.whole:
             return wilson(self.wrong, self.counted, delta)
-        return kl_chernoff(self.wrong / self.counted, self.effective, delta)
+        return self.of_mean(self.wrong / self.counted, delta)
+
+    def of_mean(self, rates: FloatArray, delta: float) -> Interval:
+        """Return exact intervals for means in [0, 1] of as many draws.
+
+        With families the mean is sum_f (c_f / m) X_f. Chernoff's bound, log-moments being convex,
+        is no worse than for m / max_f c_f single draws; Hoeffding's is that for m^2 / sum_f c_f^2.
+        The one is narrow near 0 and 1, the other where families differ in size: half of delta for
+        each, and where both hold.
+        """
+        if self.largest is None or self.shared is None:
+            return kl_chernoff(rates, self.counted, delta)
+        low, high = kl_chernoff(rates, self.counted / self.largest, delta / 2)
+        half = np.sqrt(0.5 * log(4 / delta) * self.shared) / self.counted
+        return np.maximum(low, rates - half), np.minimum(high, rates + half)

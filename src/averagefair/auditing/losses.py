@@ -8,7 +8,7 @@ a time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -134,6 +134,12 @@ class Losses:
             return self.families is other.families
         return np.array_equal(self.families, other.families)
 
+    def take_people(self, people: BoolArray) -> Losses:
+        """Return these people alone, with the same tasks."""
+        index = None if self.index is None else self.index[people]
+        names = self.individual_names[people]
+        return replace(self, cells=self.cells[people], individual_names=names, index=index)
+
     def take_tasks(self, tasks: NDArray[np.intp]) -> Losses:
         """Return the same people with only the tasks of these positions."""
         names = tuple(self.task_names[task] for task in tasks)
@@ -141,15 +147,13 @@ class Losses:
         if self.families is not None:
             kept, families = np.unique(self.families[tasks], return_inverse=True)
             family_names = tuple(self.family_names[family] for family in kept)
-        return Losses(
-            self.cells[:, tasks],
-            self.individual_names,
-            names,
-            families,
-            family_names,
-            self.index,
-            self.named_tasks,
-            self.fingerprints[tasks] if self.fingerprints.size else self.fingerprints,
+        return replace(
+            self,
+            cells=self.cells[:, tasks],
+            task_names=names,
+            families=families,
+            family_names=family_names,
+            fingerprints=self.fingerprints[tasks] if self.fingerprints.size else np.empty(0),
         )
 
 
@@ -276,7 +280,10 @@ def _mask(cells: NDArray[Any]) -> BoolArray:
 
 
 def _people(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:
-    out = np.arange(n) if names is None else np.array(names)
+    try:
+        out = np.arange(n) if names is None else np.array(names)
+    except ValueError:  # of several kinds
+        out = np.array(list(map(str, names or ())))
     if out.shape != (n,):
         raise InputError(f"individual_names must give {n} names, one for each; got {out.shape}.")
     return out

@@ -11,11 +11,16 @@ from math import nan
 import numpy as np
 
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
+from averagefair.auditing.tally import Tally
 from averagefair.sample import FloatArray
 
 
 def mean_rate(
-    rates: FloatArray, task_means: FloatArray, squares: float, units: int, confidence: float
+    rates: FloatArray,
+    task_means: FloatArray,
+    squares: float,
+    tally: Tally,
+    confidence: float,
 ) -> Estimate:
     """Return the mean rate and its two-way interval.
 
@@ -34,10 +39,11 @@ def mean_rate(
         zbar_j: the mean over people of z_ij = W_ij (L_ij - Ebar) / m_i.
     squares : float
         The sum of all z_ij squared.
-    units : int
-        u: tasks, or families of tasks, in which anything counts.
+    tally : Tally
+        For u, the tasks in which anything counts, and u / (u - 1); of families see
+        :attr:`Tally.task_factor`.
     """
-    n = rates.size
+    n, units = rates.size, tally.live.size
     if n == 0:
         return UNKNOWN
     mean = float(rates.mean())
@@ -46,7 +52,7 @@ def mean_rate(
         return Estimate(mean, nan, nan, nan, nan)
     people = float(np.square(rates - mean).sum()) / (n * (n - 1))
     cells = squares / n**2
-    tasks = units / (units - 1) * float(task_means @ task_means) - cells
+    tasks = tally.task_factor * float(task_means @ task_means) - cells
     if people + tasks <= 0:
         people, tasks = 0.0, cells
     return with_interval(mean, people, tasks, units, confidence)

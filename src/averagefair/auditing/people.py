@@ -34,8 +34,8 @@ class People(Frozen):
     rank : array, shape (n,)
         1 is worst off; who is equally badly off has the same.
     flagged : bool array, shape (n,)
-        Whether ``all_low`` lies above the common rate plus alpha: with the audit's confidence, not
-        one is flagged whose true rate is not worse than that.
+        Whether ``all_low`` lies above the common rate (as estimated) plus alpha: with the audit's
+        confidence, not one is flagged whose true rate is not worse than that.
     """
 
     name: NDArray[Any]
@@ -85,8 +85,10 @@ def people_table(losses: Losses, tally: Tally, threshold: float, delta: float) -
 def evidence(losses: Losses, tally: Tally) -> Evidence:
     """Return what intervals are made from, of those who have a rate."""
     rated = tally.rated
-    whole = losses.whole and losses.families is None
-    return Evidence(tally.wrong[rated], tally.counted[rated], tally.effective[rated], whole)
+    wrong, counted = tally.wrong[rated], tally.counted[rated]
+    if (tally.largest <= 1).all():
+        return Evidence(wrong, counted, losses.whole)
+    return Evidence(wrong, counted, False, tally.largest[rated], tally.shared[rated])
 
 
 def fill_in(interval: Interval, rated: BoolArray) -> Interval:

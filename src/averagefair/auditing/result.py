@@ -62,8 +62,8 @@ class Audit:
     exchangeability : Exchangeability
         Cochran's Q, an extra: exchangeability within tasks is not equality of rates.
     common_rate : float
-        What flags are measured from: the middle of the window of width 2 alpha that holds most
-        people; the mean rate where no alpha was requested.
+        What flags are measured from: the middle of the narrowest window that holds all but a share
+        beta of the rates observed; the mean rate where no alpha was requested. An estimate.
     notes : tuple of str
         What could not be told and why, and what to mind.
     seed : int
@@ -96,21 +96,20 @@ class Audit:
         return np.sort(self._tally.rates[self._tally.rated])
 
     @property
-    def individual_rates(self) -> FloatArray:
-        """Everybody's rate, shape (n,); NaN where undefined."""
-        return self.people.rate
-
-    @property
     def range(self) -> Window:
         """The smallest and the largest individual rate, noise and all."""
         return narrowest(self._ordered, 0.0)
 
-    def alpha_at(self, beta: float) -> Window:
+    def window_at(self, beta: float) -> Window:
         """Return the narrowest window that holds all but a share beta of the rates observed.
 
-        alpha(beta) is half its ``width``; the common rate is its ``middle``.
+        Its ``middle`` is the common rate.
         """
         return narrowest(self._ordered, number_below("beta", beta, 1.0))
+
+    def alpha_at(self, beta: float) -> float:
+        """Return alpha(beta) as observed: half the width of that window."""
+        return 0.5 * self.window_at(beta).width
 
     def beta_at(self, alpha: float) -> float:
         """Return the share of the rates observed outside the fullest window of width 2 alpha."""

@@ -15,13 +15,15 @@ say how sigma2 moves when task j, or person i, gets a little more weight.
 
 With families of tasks, a family takes the place of a task throughout: W becomes the number c_if of
 a person's cells in the family, d their sum of L - E_i, and D_i = m_i^2 freedom_i (see tally.py),
-which makes the noise right for near-duplicates, whatever the sizes of the families. With a family
-for each task that is the formula above.
+which makes the noise right where the cells of a family are copies of one draw, or where families
+are of one size; in between, with sizes far apart, sigma2 comes out too small (by up to a seventh
+where half of a family's cells are drawn anew). With a family for each task that is the formula
+above.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, nan, sqrt
 
 import numpy as np
@@ -168,7 +170,7 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     people = _zero_below(float(g @ g) * n / (n - 1), rounding**2)
     tasks = _zero_below(float(f @ f) * units / (units - 1), rounding**2)
     signed = with_interval(sigma2, people, tasks, units, confidence)
-    cut = Estimate(sigma2, max(0.0, signed.low), max(0.0, signed.high), people, tasks)
+    cut = replace(signed, low=max(0.0, signed.low), high=max(0.0, signed.high))
     upper = sigma2 + student(confidence, units) * sqrt(people + tasks)
     return Spread(
         sigma2=cut,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,10 @@ class Tally:
         How many families of tasks those cells are of; without families, m_i.
     largest : array, shape (n,)
         How many of the person's cells are in the family with most of them; without families, 1.
+    shared : array, shape (n,)
+        sum_f c_f^2, c_f being the person's cells in family f; without families, m_i.
     freedom : array, shape (n,)
-        The share of the noise of the rate that is left in deviations from it, squared and added
-        up within families: 1 - 2 sum_f c_f^3 / (m_i sum_f c_f^2) + sum_f c_f^2 / m_i^2, c_f being
-        the cells in family f. Without families, and with families of one size, 1 - 1 / units.
+        What :func:`freedom` says of the sizes c_f. Without families, 1 - 1 / m_i.
     wrong : array, shape (n,)
         The sum of each person's losses.
     task_counted, task_wrong : arrays, shape (m,)
@@ -41,6 +42,7 @@ class Tally:
     counted: FloatArray
     units: FloatArray
     largest: FloatArray
+    shared: FloatArray
     freedom: FloatArray
     wrong: FloatArray
     task_counted: FloatArray
@@ -63,15 +65,6 @@ class Tally:
         """Who has two tasks (families) or more, so that their noise can be told; shape (n,)."""
         return self.units >= 2
 
-    @property
-    def effective(self) -> FloatArray:
-        """How many independent draws each person's cells are worth, shape (n,).
-
-        m_i / max_f c_f: the mean of m_i cells in independent families is no more variable, in
-        the sense of Chernoff's bound, than that of so many independent cells.
-        """
-        return self.counted / self.largest
-
     @cached_property
     def scale(self) -> FloatArray:
         """1 / sqrt(D_i), shape (n,); 0 for who has fewer than two tasks (families).
@@ -90,6 +83,20 @@ class Tally:
     def live(self) -> NDArray[np.intp]:
         """The families (tasks) in which anything counts."""
         return np.flatnonzero(self.unit_counted > 0)
+
+    @cached_property
+    def task_factor(self) -> float:
+        """What a sum of squares over tasks is multiplied by to make a variance; NaN for one task.
+
+        u / (u - 1) for u tasks; for families, 1 / freedom of their sizes.
+        """
+        sizes = self.unit_counted[self.live]
+        if sizes.size < 2:
+            return float("nan")
+        if self.unit_counted.size == self.task_counted.size:
+            return sizes.size / (sizes.size - 1)
+        second, third = float((sizes**2).sum()), float((sizes**3).sum())
+        return 1.0 / float(freedom(sizes.sum(), second, third))
 
     @property
     def complete(self) -> bool:
@@ -120,15 +127,34 @@ def tally(losses: Losses) -> Tally:
             second[rows], third[rows] = (c**2).sum(axis=1), (c**3).sum(axis=1)
     if losses.families is None:
         units = second = third = counted
-    some = np.maximum(counted, 1.0)
     return Tally(
         counted=counted,
         units=units,
         largest=np.maximum(largest, 1.0),
-        freedom=1.0 - 2.0 * third / (some * np.maximum(second, 1.0)) + second / some**2,
+        shared=second,
+        freedom=freedom(np.maximum(counted, 1.0), np.maximum(second, 1.0), third),
         wrong=wrong,
         task_counted=task_counted,
         task_wrong=task_wrong,
         unit_counted=losses.by_family(task_counted[None, :])[0],
         squares=squares,
     )
+
+
+def freedom(first: Any, second: Any, third: Any) -> Any:
+    """Return the share of a mean's noise that is left in deviations from it, by sizes of families.
+
+    Of families with c_f cells, the cells of each being copies of one draw, the mean has a variance
+    of sum_f c_f^2 / m^2 (times that of a draw), and the deviations, added up within families,
+    squared and added up, come to m^2 times that times
+
+        1 - 2 sum_f c_f^3 / (m sum_f c_f^2) + sum_f c_f^2 / m^2.
+
+    With u families of one size that is 1 - 1 / u.
+
+    Parameters
+    ----------
+    first, second, third : float or array
+        m = sum_f c_f, sum_f c_f^2 and sum_f c_f^3.
+    """
+    return 1.0 - 2.0 * third / (first * second) + second / first**2

@@ -44,7 +44,7 @@ def summary(audit: Audit) -> str:
     if audit.answer is not None:
         parts.append(audit.answer.statement())
     parts += [_ends(audit), _flags(audit), _reliability(audit)]
-    parts += [view.statement(shown=_evident(audit)) for view in audit.groups]
+    parts += [view.statement() for view in audit.groups]
     parts += [f"Note: {note}" for note in audit.notes]
     return "\n".join(part for part in parts if part)
 
@@ -65,6 +65,8 @@ def _head(audit: Audit) -> str:
     counted = "" if share == 1 else f"; {share:.0%} of the cells count"
     people = "1 person" if audit.n == 1 else f"{audit.n:,} people"
     tasks = "1 task" if audit.m == 1 else f"{audit.m:,} tasks"
+    if audit._losses.families is not None:
+        tasks += f" in {audit._losses.units:,} families"
     return f"Audit of individual {spoken(audit.rate)} rates: {people}, {tasks}{counted}."
 
 
@@ -81,7 +83,7 @@ def _rates(audit: Audit) -> str:
         return f"Everybody's {rate} rate is the same; {mean}."
     text = f"Individual {rate} rates run from {low:.2f} to {high:.2f}; {mean}."
     noise = 1.0 - audit.spread.reliability
-    if np.isnan(noise):
+    if np.isnan(noise) or not _evident(audit):
         return text
     said = next((words for bound, words in SHARES if noise < bound), "all")
     return f"{text} {said.capitalize()} of the variance between people is noise of {_units(audit)}."
@@ -120,14 +122,12 @@ def _nearness(audit: Audit) -> str:
     )
     if audit.chance.units >= 2:
         text += f"; if all true rates were equal, noise alone would make it {at['floor']:.3f}"
-    if np.isnan(at["denoised"]):
-        return f"{text}."
-    # Everybody is within 0.5 of one half.
-    cap = f", and at most {at['cap']:.3f} with {percent(audit.confidence)} confidence"
-    return (
-        f"{text}. Without the noise it is about {at['denoised']:.3f}"
-        f"{cap if at['cap'] < 0.5 else ''}."
-    )
+    said = []
+    if _evident(audit) and not np.isnan(at["denoised"]):
+        said.append(f"about {at['denoised']:.3f}")
+    if at["cap"] < 0.5:  # everybody is within 0.5 of one half
+        said.append(f"at most {at['cap']:.3f} by the {percent(audit.confidence)} bound")
+    return f"{text}. Without the noise it is {', and '.join(said)}." if said else f"{text}."
 
 
 def _ends(audit: Audit) -> str:
@@ -159,9 +159,9 @@ def _called(name: Any) -> str:
 def _flags(audit: Audit) -> str:
     if np.isnan(audit.mean.value) or audit.range.width <= ROUNDING:
         return ""
-    than = f"the mean rate of {audit.common_rate:.3f}"
+    than = f"the estimated mean rate of {audit.common_rate:.3f}"
     if audit.answer is not None:
-        than = f"the common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
+        than = f"the estimated common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
     sure = f"with {percent(audit.confidence)} confidence for all at once"
     flagged = audit._by_rate()[::-1]
     flagged = flagged[audit.people.flagged[flagged]]
