@@ -310,7 +310,8 @@ def test_a_default_index_in_another_order_is_aligned():
     groups, families = pd.Series(["x", "x", "y", "y", "z"]), pd.Series(["u", "v", "v", "w"])
     found = audit(labels, decisions, groups=groups, task_families=families)
     plain = audit(Y, D, groups=list("zyyxx"), task_families=list("wvvu"))
-    assert found.groups[0].to_dict() == plain.groups[0].to_dict()
+    np.testing.assert_array_equal(found.groups[0].mean, plain.groups[0].mean)
+    np.testing.assert_array_equal(found.groups[0].people, [2, 2, 1])
     assert found.tasks.family == plain.tasks.family
 
 
@@ -318,5 +319,5 @@ def test_where_random_signs_come_from():
     wide = np.tile(D, (1, 5)), np.tile(Y, (1, 5))
     draw = [audit(*wide, random_state=np.random.default_rng(seed)).seed for seed in (3, 3, 4)]
     assert draw[0] == draw[1] != draw[2]
-    with pytest.raises(InputError, match="random_state.*-1"):
+    with pytest.raises(InputError, match=r"random_state.*-1"):
         audit(Y, D, random_state=-1)
