@@ -22,6 +22,7 @@ from averagefair.errors import InputError
 from averagefair.sample import FloatArray
 from averagefair.tables import read_categories, read_columns
 from averagefair.text import figure, table
+from averagefair.windows import ROUNDING
 
 MOST_GROUPS = 50  # more than these must have two people each, on average
 
@@ -95,6 +96,10 @@ class Groups(Frozen):
         """Say in plain words what the groups show, and what they hide."""
         if np.isnan(self.gap):
             return f"By {self.attribute}: nobody with a group has a rate."
+        if self.gap <= ROUNDING:
+            return (
+                f"By {self.attribute}: all groups have a mean rate of {np.nanmax(self.mean):.3f}."
+            )
         most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
         head = (
             f"By {self.attribute}: mean rates run from {self.mean[least]:.3f} ({self.name[least]}, "
