@@ -138,13 +138,13 @@ def audit_losses(
     delta = 1.0 - confidence
     betas = np.unique([*BETAS, beta])
     line = curve(rates, centered.draws, apart.shrink(counts), apart, betas)
+    known = evidence(losses, counts)
     answered = None
     if alpha is not None and rates.size:
-        known = evidence(losses, counts)
         answered = answer(alpha, beta, np.sort(rates), line, apart, known, delta)
     common = counts.mean if answered is None else answered.common_rate
     shown = centered.test.p <= delta
-    people = people_table(losses, counts, common + (alpha or 0.0), delta)
+    people = people_table(losses, counts, known, common + (alpha or 0.0), delta)
     mean = mean_rate(rates, centered.task_means, centered.squares, counts, confidence)
     return Audit(
         rate=rate,

@@ -194,7 +194,8 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
         raise InputError(
             f"batches must name each of {len(series)} audits, none twice; got {some_of(called)}."
         )
-    _check_series(series)
+    if not isinstance(audits, Audit):
+        _check_series(series)
     pairs = list(pairwise(series))
     confidence = 1.0 - (1.0 - series[0].confidence) / (2 * len(pairs))
     p = tuple(one.chance.p for one in series)
@@ -213,6 +214,7 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
 
 
 def _check_series(series: Sequence[Audit]) -> None:
+    """Refuse audits that are not of the same people, or that share tasks."""
     for one in series:
         check_same_people(series[0], one)
     met: set[str] = set()

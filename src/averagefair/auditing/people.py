@@ -64,9 +64,10 @@ class People(Frozen):
         return f"People({len(self)}; {int(self.flagged.sum())} flagged)"
 
 
-def people_table(losses: Losses, tally: Tally, threshold: float, delta: float) -> People:
+def people_table(
+    losses: Losses, tally: Tally, known: Evidence, threshold: float, delta: float
+) -> People:
     """Return the table, flags being for rates above ``threshold``."""
-    known = evidence(losses, tally)
     low, high = fill_in(known.usual(delta), tally.rated)
     all_low, all_high = fill_in(known.exact(delta / max(1, known.wrong.size)), tally.rated)
     return People(
