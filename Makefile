@@ -3,14 +3,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-long check bench clean
+.PHONY: demo test test-browser test-long check bench clean
 
 demo: $(VENV)/.core
-	$(BIN)/python -m averagefair.demo
+	$(BIN)/averagefair demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m 'not long'
+	$(BIN)/python -m pytest -m 'not long and not browser'
+
+# The reports in a real browser: Debian's chromium, installed where it is missing.
+test-browser: $(VENV)/.browser
+	@command -v chromium > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet && \
+		$(AS_ROOT) apt-get install --yes --quiet --quiet --no-install-recommends chromium > /dev/null; }
+	$(BIN)/python -m pytest -m browser
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long
@@ -34,11 +41,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.browser: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[browser]'
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 from averagefair import AverageFairClassifier, ExponentiatedGradient, frontier
+from averagefair.cli.app import app
 from averagefair.datasets import make_synthetic
-from averagefair.demo import ALPHAS
+from averagefair.demo import SHOWN
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def shown():
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "averagefair.demo"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def words_and_figures(text):
+    """Split a text into its words, numbers left out, and its figures of three or four decimals."""
+    number = r"\d+(?:[.,:]\d+)*"
+    figures = [float(one) for one in re.findall(r"\b0\.\d{3,4}\b", text)]
+    return re.sub(rf"\s*{number}", "", text).split(), figures
+
+
+def assert_same_text(quoted, shown):
+    """Word by word; figures to 0.04, since another machine may find other columns."""
+    (words, figures), (shown_words, shown_figures) = map(words_and_figures, (quoted, shown))
+    assert words == shown_words
+    np.testing.assert_allclose(figures, shown_figures, atol=0.04)
 
 
 def rows(text, columns):
@@ -36,14 +44,50 @@ def rows(text, columns):
     }
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("readme")
+
+
+@pytest.fixture(scope="module")
+def consoles(folder):
+    """What the README's terminal sessions say should come out, and what does."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL):
+        for part in re.split(r"(?m)^\$ ", block)[1:]:
+            command, quoted = re.fullmatch(
+                r"((?:[^\n]*\\\n)*[^\n]*)\n(.*)", part, flags=re.DOTALL
+            ).groups()
+            line = shlex.split(command.replace("\\\n", " "))
+            assert line[0] == "averagefair"
+            run = [sys.executable, "-W", "error", "-m", "averagefair", *line[1:]]
+            done = subprocess.run(run, capture_output=True, text=True, cwd=folder)
+            assert done.returncode == 0, done.stderr
+            found.append((line[1], quoted, done.stdout + done.stderr))
+    return found
+
+
+@pytest.fixture(scope="module")
+def shown(consoles):
+    command, _, text = consoles[0]
+    assert command == "demo"
+    return text
+
+
 def test_the_demo_has_a_row_for_every_alpha_and_fits_80_columns(shown):
     assert max(map(len, shown.splitlines())) <= 80
-    assert tuple(rows(shown, 8)) == tuple(rows(shown, 5)) == ALPHAS
+    assert tuple(rows(shown, 8)) == tuple(rows(shown, 5)) == SHOWN
+
+
+def test_the_demo_ends_with_its_report(shown, folder):
+    kind, path = shown.splitlines()[-1].split(": ")
+    assert kind == "report"
+    assert "<html" in (folder / path).read_text(encoding="utf-8")[:1000]
 
 
 def test_the_demo_shows_what_was_learned(shown):
     people = make_synthetic(n=200, m=50, d=20, q=0.8)
-    curve = frontier(people.X, people.Y, ALPHAS, random_state=0)
+    curve = frontier(people.X, people.Y, random_state=0)
     solver = ExponentiatedGradient.published()
     published = AverageFairClassifier(alpha=0.15, solver=solver).fit(people.X, people.Y)
     error, spread, common_rate, _, _, method, _ = map(float, rows(shown, 8)[0.15])
@@ -55,21 +99,35 @@ def test_the_demo_shows_what_was_learned(shown):
 
 
 def test_the_readme_shows_the_demos_output(shown):
-    """Word by word; figures to 0.04, since another machine may find other columns.
-
-    The audit's words go by the figures: of them only the first are held against the README.
-    """
+    """All but the audit, whose words go by the figures."""
     (quoted,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
-    (quoted, audited), (shown, audit) = (part.split("- Individual") for part in (quoted, shown))
-    assert audited.split()[:4] == audit.split()[:4] == ["error", "rates", "run", "from"]
-    number = r"\d+(?:\.\d+)?"
-    assert re.sub(rf"\s*{number}", "", quoted).split() == re.sub(rf"\s*{number}", "", shown).split()
-    rates = r"\b0\.\d{3}\b"
-    np.testing.assert_allclose(
-        [float(rate) for rate in re.findall(rates, quoted)],
-        [float(rate) for rate in re.findall(rates, shown)],
-        atol=0.04,
-    )
+    head, rest = shown.split("The audit of alpha")
+    assert_same_text(quoted, head + rest[rest.index("The same classifiers") :].split("\ntable:")[0])
+
+
+def test_the_readmes_commands_print_what_it_says(consoles, folder):
+    commands = [command for command, _, _ in consoles]
+    assert commands == ["demo", "frontier", "fit", "predict", "extend", "audit"]
+    for command, quoted, came in consoles[1:]:
+        if command == "audit":  # its words go by the figures: the first and the last are held
+            quoted, came = (
+                text.split("- Individual")[0] + text[text.index("\nspread") :]
+                for text in (quoted, came)
+            )
+        assert_same_text(quoted, came)
+    assert {"curve.html", "fair.model", "decisions.csv", "later.model", "audit.html"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_the_command_line_page_names_every_option():
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert f"`{name}" in page
+        options = {one for part in command.params for one in part.opts if one.startswith("--")}
+        missing = [one for one in options - {"--help"} if f"`{one}`" not in page]
+        assert not missing, (name, missing)
 
 
 def test_the_readmes_python_runs_as_it_stands(capsys):

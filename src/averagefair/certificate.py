@@ -7,8 +7,10 @@ solver proposes: for every lambda >= 0, min over (h, gamma) of L(h, gamma, lambd
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from averagefair.mixture import Mixture
 from averagefair.request import ROUNDING, Request
 from averagefair.sample import FloatArray
 from averagefair.solvers.iterate import Solution, StopReason
+from averagefair.text import plain
 
 
 class Status(Enum):
@@ -114,6 +117,31 @@ class Certificate:
         solver ended with need not be the best. With ``max_influence`` no share was asked for.
         """
         return self.request.max_influence is not None or self.outside <= self.request.beta + 1e-9
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain numbers and words; what is unknown is None."""
+        request = {f"requested_{name}": value for name, value in asdict(self.request).items()}
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "request"}
+        own |= {"status": self.status.name.lower(), "stop_reason": self.stop_reason.name.lower()}
+        facts: dict[str, Any] = plain({**request, "met": self.met, **own})
+        return facts
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that `to_dict` wrote."""
+        request = {one.name: facts[f"requested_{one.name}"] for one in fields(Request)}
+        own = {one.name: facts[one.name] for one in fields(cls) if one.name != "request"}
+        own = {name: float("nan") if value is None else value for name, value in own.items()}
+        common = own.pop("common_rate")
+        return cls(
+            **own
+            | {
+                "request": Request(**request),
+                "common_rate": tuple(common) if isinstance(common, list) else common,
+                "status": Status[own["status"].upper()],
+                "stop_reason": StopReason[own["stop_reason"].upper()],
+            }
+        )
 
     def __str__(self) -> str:
         return "\n".join(

@@ -74,8 +74,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Everybody's rate on the training tasks; NaN where undefined.
     certificate_ : Certificate
         Requested, reached, proved, and why it stopped. ``print`` it.
-    mapping_ : Mapping
-        psi: makes the classifiers of any task.
+    mapping_ : Mapping, or None
+        psi: makes the classifiers of any task. None in a model loaded from a file that was saved
+        without the training individuals.
     classifiers_ : Mixture
         The classifiers of the training tasks.
     history_ : structured array, shape (rounds,)
@@ -137,6 +138,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         y: Any,
         sample_weight: ArrayLike | None = None,
         task_weight: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> AverageFairClassifier:
         """Learn the classifiers of all tasks together.
 
@@ -150,6 +152,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             up to a factor: weights that sum to 1 say that there is one person in all.
         task_weight : array-like of shape (m,), optional
             How often a person meets each task, up to a common factor.
+        ids : array-like of shape (n,), optional
+            Who each row is: names to report people by. Default: the index of a pandas table, else
+            numbers.
         """
         if y is None:
             raise InputError(
@@ -157,7 +162,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
         solver = resolve_solver(self.solver)
         request = self._request(solver)
-        problem = self._pose(X, y, sample_weight, task_weight)
+        problem = self._pose(X, y, sample_weight, task_weight, ids)
         solution = solver.solve(problem.learner, request, callback=self.callback, rng=problem.rng)
         self._adopt(problem, problem.settle(solution), X, y)
         warn_if_missed(self.certificate_)
@@ -170,7 +175,12 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return Request(alpha, self.beta, self.max_influence)
 
     def _pose(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, task_weight: ArrayLike | None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        task_weight: ArrayLike | None,
+        ids: ArrayLike | None,
     ) -> Problem:
         """Read and check everything; nothing is solved or kept yet."""
         if self.callback is not None and not callable(self.callback):
@@ -186,6 +196,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             sample_weight=sample_weight,
             task_weight=task_weight,
+            ids=ids,
         )
 
     def _adopt(self, problem: Problem, settled: Settled, X: Any, y: Any) -> None:
@@ -242,6 +253,12 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             With ``decision_probability(X)`` and ``predict(X)`` for the k new tasks.
         """
         check_is_fitted(self)
+        if self.mapping_ is None:
+            raise InputError(
+                "this model was saved without its training individuals (they are people's data), "
+                "and new tasks are learned from their labels on those. Save it with "
+                "extendable=True (--extendable) to extend it later."
+            )
         return self.mapping_.extend(Y, task_names=task_names)
 
     def audit(self, X: Any, Y: Any, *, classifiers: Mixture | None = None, **options: Any) -> Audit:

@@ -20,7 +20,7 @@ from averagefair.protocols import Rate
 from averagefair.rates import resolve_rates
 from averagefair.request import Request
 from averagefair.solvers.iterate import Callback, StopReason
-from averagefair.text import table
+from averagefair.text import exactly, table
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
 
@@ -242,6 +242,8 @@ class Frontier:
 
     def __str__(self) -> str:
         columns = self.to_dict()
+        if np.isnan(columns["gap"]).all():
+            del columns["gap"]  # nothing is known of it anywhere
         rows = zip(
             *([_written(name, value) for value in column] for name, column in columns.items()),
             strict=True,
@@ -267,6 +269,7 @@ def frontier(
     callback: Callback | None = None,
     sample_weight: ArrayLike | None = None,
     task_weight: ArrayLike | None = None,
+    ids: ArrayLike | None = None,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness, from one pool of columns.
 
@@ -275,7 +278,7 @@ def frontier(
     X, Y : array-like or DataFrame
         Features (n, d) and labels (n, m); NaN, None or missing where unobserved.
     alphas : sequence of float in [1e-6, 0.5], default 0.02, 0.03, ..., 0.22
-    rate, oracle, beta, max_influence, random_state, callback, sample_weight, task_weight
+    rate, oracle, beta, max_influence, random_state, callback, sample_weight, task_weight, ids
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
     solver : ColumnGeneration, optional
         A solver with a method ``path``.
@@ -307,7 +310,7 @@ def frontier(
         random_state=random_state,
         callback=callback,
     )
-    problem = template._pose(X, Y, sample_weight, task_weight)
+    problem = template._pose(X, Y, sample_weight, task_weight, ids)
     learner = problem.learner
     *solutions, free = solver.path(learner, requests, callback=callback, rng=problem.rng)
     unconstrained = learner.measure_present(problem.settle(free).classifiers.chances)
@@ -350,4 +353,6 @@ def _written(name: str, value: Any) -> str:
         return f"{value:.1%}"
     if isinstance(value, float) and np.isnan(value):
         return "unknown"
-    return f"{value:.2f}" if name in ("alpha", "seconds") else f"{value:.4f}"
+    if name == "alpha":
+        return exactly(value)
+    return f"{value:.2f}" if name == "seconds" else f"{value:.4f}"

@@ -74,18 +74,9 @@ def held_out(
             "pipeline[-1] or search.best_estimator_, and features as that step gets them."
         )
     check_is_fitted(model)
-    people_are_new = Y_new_people is not None or Y_new_both is not None
-    if people_are_new != (X_new is not None):
-        raise InputError(
-            "new people need their features (X_new) and their labels (Y_new_people or "
-            "Y_new_both): pass both or neither."
-        )
+    check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
     if sample_weight is not None and X_new is None:
         raise InputError("sample_weight weighs the people of X_new: pass X_new too.")
-    if Y_new_both is not None and Y_new_tasks is None:
-        raise InputError(
-            "new tasks are learned from their labels on the training people: pass Y_new_tasks."
-        )
     rates = resolve_rates(model.rate)
 
     def measure(sample: Sample, classifiers: Mixture) -> Measurement:
@@ -109,3 +100,17 @@ def held_out(
         if Y_new_both is not None:
             both = measure(new_people(Y_new_both, later), later)
     return HeldOut(people, tasks, both)
+
+
+def check_parts(X_new: Any, Y_new_people: Any, Y_new_tasks: Any, Y_new_both: Any) -> None:
+    """Refuse new people without features or labels, and new tasks with nothing to learn from."""
+    people_are_new = Y_new_people is not None or Y_new_both is not None
+    if people_are_new != (X_new is not None):
+        raise InputError(
+            "new people need their features (X_new) and their labels (Y_new_people or "
+            "Y_new_both): pass both or neither."
+        )
+    if Y_new_both is not None and Y_new_tasks is None:
+        raise InputError(
+            "new tasks are learned from their labels on the training people: pass Y_new_tasks."
+        )

@@ -61,6 +61,8 @@ class Problem:
     seed : int
         Of the draws, and of the choice of tasks to set aside.
     sample_weight, task_weight : array-like, optional
+    ids : array-like of shape (n,), optional
+        Names to report people by.
 
     Attributes
     ----------
@@ -83,9 +85,16 @@ class Problem:
         seed: int,
         sample_weight: ArrayLike | None = None,
         task_weight: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
     ) -> None:
         rates, self.oracle = resolve_rates(rate), _resolve_oracle(oracle)
-        self.sample = Sample(X, Y, individual_weights=sample_weight, task_weights=task_weight)
+        self.sample = Sample(
+            X,
+            Y,
+            individual_weights=sample_weight,
+            task_weights=task_weight,
+            individual_names=None if ids is None else np.asarray(ids),
+        )
         warn_of_constant_tasks(self.sample, self.oracle)
         self.seed, self.rng = seed, np.random.default_rng(seed)
         rates, self.learned, self.aside = _set_aside(rates, self.sample, self.rng)

@@ -191,9 +191,14 @@ class Sample:
         )
 
     def _replace(self, **changes: Any) -> Sample:
-        other = object.__new__(Sample)
         fields = {name: getattr(self, name) for name in Sample.__dataclass_fields__}
-        other._set(**(fields | changes))
+        return Sample._of(**(fields | changes))
+
+    @classmethod
+    def _of(cls, **fields: Any) -> Sample:
+        """Return the sample of fields that have been checked already."""
+        other = object.__new__(cls)
+        other._set(**fields)
         return other
 
     def __repr__(self) -> str:

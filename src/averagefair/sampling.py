@@ -42,7 +42,7 @@ def id_keys(ids: ArrayLike) -> Keys:
     >>> bool((id_keys(["a", "bb"])[:1] == id_keys(["a"])).all())
     True
     """
-    text = _id_text(ids)
+    text = id_text(ids)
     if text.size == 0:
         return np.zeros(0, dtype=np.uint64)
     letters = np.ascontiguousarray(text).view(np.uint32).reshape(len(text), -1)
@@ -53,7 +53,7 @@ def id_keys(ids: ArrayLike) -> Keys:
     return state
 
 
-def _id_text(ids: ArrayLike) -> NDArray[np.str_]:
+def id_text(ids: ArrayLike) -> NDArray[np.str_]:
     """Write every id as text, the same whatever else is in the list: 7, 7.0 and "7" are alike."""
     # A list is read one by one: NumPy would turn [1, 2.5] into floats and ["a", None] into text.
     one_by_one = isinstance(ids, list | tuple)

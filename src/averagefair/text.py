@@ -44,6 +44,18 @@ def figure(value: float, digits: int = 3, sign: str = "") -> str:
     return format(rounded, f"{sign}.{digits}f")
 
 
+def exactly(value: float) -> str:
+    """Write a number that somebody chose, with two decimals or as many as it has.
+
+    Examples
+    --------
+    >>> exactly(0.1), exactly(0.025)
+    ('0.10', '0.025')
+    """
+    short = f"{value:.2f}"
+    return short if abs(float(short) - value) < 1e-9 else f"{value:g}"
+
+
 def percent(share: float) -> str:
     """Write a share in a hundred, with a decimal where it has one.
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from averagefair import drawing
+from averagefair.drawing import NOISE, OBSERVED, REQUEST
 from averagefair.rates import spoken
-from averagefair.sample import FloatArray
 from averagefair.text import percent
 
 if TYPE_CHECKING:
     from averagefair.auditing.result import Audit
 
-OBSERVED, NOISE, REQUEST = "#0b4f8a", "#e69f00", "#555555"
-# Above this many people a band takes the place of a bar for each.
+# Above this many people a band takes the place of a bar for each, and some marks that of all.
 MOST_BARS = 100
 
 
@@ -37,27 +36,22 @@ def draw_audit(audit: Audit) -> Any:
 
 def draw_rates(audit: Audit, ax: Any = None) -> Any:
     """Draw everybody's rate, sorted, with intervals; returns the axes."""
-    ax = _axes(ax)
+    ax = drawing.axes(ax)
     rows = audit._by_rate()
-    place = np.arange(1, rows.size + 1)
+    place = np.arange(1.0, rows.size + 1)
     rate, low, high = audit.people.rate[rows], audit.people.low[rows], audit.people.high[rows]
     level = f"{percent(audit.confidence)} interval of each"
     if rows.size <= MOST_BARS:
         ax.vlines(place, low, high, color=NOISE, alpha=0.55, linewidth=1.2, label=level)
     else:
-        at, low, high = _thin(place, low, high)
+        at, low, high = drawing.thin(place, low, high, most=MOST_BARS)
         ax.fill_between(at, low, high, color=NOISE, alpha=0.4, linewidth=0, label=level)
-    ax.plot(place, rate, color=OBSERVED, linewidth=2, label="individual rate")
-    flagged = audit.people.flagged[rows]
-    if flagged.any():
-        ax.plot(
-            place[flagged],
-            rate[flagged],
-            "v",
-            color="black",
-            markersize=5,
-            label=f"worse off for sure: {int(flagged.sum())}",
-        )
+    ax.plot(*drawing.thin(place, rate), color=OBSERVED, linewidth=2, label="individual rate")
+    flagged = np.flatnonzero(audit.people.flagged[rows])
+    if flagged.size:
+        some = flagged[:: -(-flagged.size // MOST_BARS)]
+        worse = f"worse off for sure: {flagged.size:,}"
+        ax.plot(place[some], rate[some], "v", color="black", markersize=5, label=worse)
     if audit.answer is not None:
         asked = audit.answer
         ax.axhspan(
@@ -74,12 +68,14 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
         ylabel=f"{spoken(audit.rate)} rate",
         title="Who is worse off",
     )
-    return _finish(ax)
+    ax.locator_params(axis="x", nbins=5)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    return drawing.finish(ax)
 
 
 def draw_curve(audit: Audit, ax: Any = None) -> Any:
     """Draw the share outside against alpha, with the noise floor; returns the axes."""
-    ax = _axes(ax)
+    ax = drawing.axes(ax)
     line = audit.curve
     ax.plot(line.alpha, line.beta, color=OBSERVED, linewidth=2, marker="o", markersize=3)
     ax.plot([], [], color=OBSERVED, linewidth=2, label="observed")
@@ -98,12 +94,12 @@ def draw_curve(audit: Audit, ax: Any = None) -> Any:
         ylim=(-0.02, 1.0),
     )
     ax.set_xlim(left=0.0)
-    return _finish(ax)
+    return drawing.finish(ax)
 
 
 def draw_chance(audit: Audit, ax: Any = None) -> Any:
     """Draw what chance alone would show, and what was observed; returns the axes."""
-    ax = _axes(ax)
+    ax = drawing.axes(ax)
     test = audit.chance
     if test.flipped.size:
         bins = min(40, max(5, int(np.sqrt(test.flipped.size))))
@@ -118,33 +114,4 @@ def draw_chance(audit: Audit, ax: Any = None) -> Any:
         ylabel="how often",
         title="Is it more than chance?",
     )
-    return _finish(ax)
-
-
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(5.5, 4.6), layout="constrained").subplots()
-
-
-def _finish(ax: Any) -> Any:
-    ax.spines[["top", "right"]].set_visible(False)
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, fontsize="small")
-    return ax
-
-
-def _thin(
-    place: NDArray[np.intp], low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return at most a hundred points: mean ends of the intervals of people next to each other."""
-    parts = np.array_split(np.arange(place.size), MOST_BARS)
-    at = np.array([place[part].mean() for part in parts])
-    at[0], at[-1] = place[0], place[-1]
-    return (
-        at,
-        np.array([low[part].mean() for part in parts]),
-        np.array([high[part].mean() for part in parts]),
-    )
+    return drawing.finish(ax)

@@ -1,0 +1,5 @@
+"""``python -m averagefair``: the command line."""
+
+from averagefair.cli import main
+
+main()

@@ -1,0 +1,82 @@
+"""All commands together: how they fail, how they warn, how they answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from averagefair.cli.audit import audit
+from averagefair.cli.demo import demo
+from averagefair.cli.extend import extend
+from averagefair.cli.fit import fit
+from averagefair.cli.frontier import frontier
+from averagefair.cli.predict import predict
+from averagefair.cli.reproduce import reproduce
+from averagefair.cli.speech import BAD_INPUT, complain, listen
+from averagefair.cli.theory import theory
+from averagefair.errors import InputError
+
+
+class Commands(TyperGroup):
+    """Commands whose bad input ends in one line and exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; warnings become lines on standard error."""
+        with listen():
+            try:
+                return super().invoke(ctx)
+            except InputError as error:
+                complain(str(error))
+                raise typer.Exit(BAD_INPUT) from None
+            except ModuleNotFoundError as error:
+                if (error.name or "").split(".")[0] == "averagefair":
+                    raise
+                complain(f"this needs the package {error.name}: pip install 'averagefair[cli]'")
+                raise typer.Exit(BAD_INPUT) from None
+            except BrokenPipeError:
+                # Whoever read standard output has had enough.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(0) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Average Individual Fairness: learn the classifiers of many tasks so that everybody's "
+        "error rate is nearly the same, and audit anybody's decisions for it."
+    ),
+    epilog=(
+        "Start with: averagefair demo. Exit codes: 0 done; 1 done, but what was asked for was not "
+        "met; 2 bad input."
+    ),
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"averagefair {version('averagefair')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
+
+
+for command in (demo, fit, frontier, predict, extend, audit, theory, reproduce):
+    app.command()(command)

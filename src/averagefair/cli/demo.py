@@ -1,0 +1,102 @@
+"""``averagefair demo``: the main job without any input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from averagefair.cli import options as given
+from averagefair.cli.frontier import command_line
+from averagefair.cli.progress import progress
+from averagefair.cli.speech import answer
+from averagefair.errors import InputError
+from averagefair.files import STREAM, check_output, write_table, write_whole
+
+
+def demo(
+    output: given.Report = "averagefair-demo.html",
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Also write the population as CSV, to try the other commands on."
+        ),
+    ] = None,
+    quiet: given.Quiet = False,
+    as_json: given.AsJson = False,
+) -> None:
+    """Learn, choose, test and audit on the paper's synthetic population; no input needed.
+
+    Example: averagefair demo
+    """
+    from averagefair.demo import CHOICE, run
+    from averagefair.frontier import ALPHAS
+    from averagefair.report import frontier_report
+
+    output = str(output)
+    given.check_streams_out(output, as_json=as_json)
+    check_output(output, (".html",))
+    if tables is not None:
+        _make_folder(tables)
+    with progress(not quiet and not as_json, ALPHAS, max_rounds=1000) as callback:
+        made = run(callback)
+    split = made.split
+    page = frontier_report(
+        made.curve,
+        split.X,
+        split.Y,
+        X_new=split.X_new,
+        Y_new_people=split.Y_new_people,
+        Y_new_tasks=split.Y_new_tasks,
+        Y_new_both=split.Y_new_both,
+        choice=CHOICE,
+        audit=made.audit,
+        title="Fairness and error on the paper's synthetic population",
+        settings={"command": command_line()},
+    )
+    write_whole(output, page.encode())
+    written = [] if tables is None else _write_tables(split, tables)
+    facts = {
+        "points": [point.to_dict() for point in made.curve],
+        "audit": made.audit.to_dict(),
+        "tables": written,
+        "report": output,
+    }
+    listed = "".join(f"table: {path}\n" for path in written)
+    text = f"{made.text()}\n\n{listed}report: {output}"
+    answer(facts, text, as_json=as_json, aside=output == STREAM)
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        Path(folder).mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made a folder: {error.strerror}.") from None
+
+
+def _write_tables(split: Any, folder: str) -> list[str]:
+    """Write the population as a user would have it; names of people begin with p or q."""
+
+    def named(prefix: str, count: int) -> dict[str, Any]:
+        return {"person": np.array([f"{prefix}{place + 1:03}" for place in range(count)])}
+
+    def columns(prefix: str, cells: Any) -> dict[str, Any]:
+        whole = cells.astype(np.int8)
+        return {f"{prefix}{place + 1}": whole[:, place] for place in range(whole.shape[1])}
+
+    old, new = named("p", len(split.X)), named("q", len(split.X_new))
+    tables = {
+        "people.csv": {**old, **columns("x", split.X), **columns("task_", split.Y)},
+        "newcomers.csv": {
+            **new,
+            **columns("x", split.X_new),
+            **columns("task_", split.Y_new_people),
+        },
+        "new_tasks.csv": {**old, **columns("new_", split.Y_new_tasks)},
+        "groups.csv": {**new, "group": split.groups_new},
+    }
+    for name, table in tables.items():
+        write_table(str(Path(folder) / name), table)
+    return [str(Path(folder) / name) for name in tables]

@@ -1,0 +1,107 @@
+"""``averagefair extend``: fair classifiers for tasks that came later."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from averagefair.cli import options as given
+from averagefair.cli.speech import answer, wrapped
+from averagefair.errors import InputError
+from averagefair.files import STREAM, FileTable, check_output, read_file
+
+
+def extend(
+    model: Annotated[str, typer.Argument(help="An extendable model file.", show_default=False)],
+    labels: Annotated[
+        str,
+        typer.Argument(
+            help="Labels of the training people on the new tasks; blanks allowed.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.")
+    ],
+    tasks: given.SomeTasks = None,
+    id_column: given.Id = None,
+    as_json: given.AsJson = False,
+) -> None:
+    """Make classifiers for new tasks from their labels on the training people.
+
+    Nothing is solved again: the learned mapping turns any task into its fair classifier. The model
+    must have been fitted with --extendable.
+
+    Example: averagefair extend fair.model new_labels.csv -o new_tasks.model
+    """
+    from averagefair.cli.people import as_table
+    from averagefair.mixture import Mixture
+    from averagefair.persistence import read_model, save
+
+    if output == STREAM:
+        raise InputError("a model is not text: give -o a file name.")
+    check_output(output)
+    found = read_model(model)
+    if isinstance(found.model, Mixture):
+        raise InputError(
+            f"{model} holds classifiers that extend made; extend the model that made them."
+        )
+    origin = found.manifest["origin"]
+    id_column = id_column or origin.get("id")
+    table = read_file(labels).by(id_column)
+    names = table.select(tasks, "--tasks") if tasks else table.others([])
+    if not names:
+        raise InputError(f"{table.source}: no column is left to be a task.")
+    if found.model.mapping_ is None:
+        found.model.extend(None)  # says why not
+    people = found.model.mapping_.individuals
+    Y = table.labels(names)[_rows(table, people, model)]
+    later = found.model.extend(as_table(names, Y))
+    save(later, output, origin={**origin, "extended": table.source})
+    reached = _reached(found.model, later, Y)
+    blank = int(np.isnan(Y).sum())
+    text = (
+        f"{len(names):,} new tasks for {people.n:,} training people from {table.source} "
+        f"({blank:,} labels blank)\n"
+        f"on these people: error {reached['error']:.4f}, spread {reached['spread']:.4f} "
+        "(a spread over few tasks is partly noise)\n"
+        f"saved: {output}"
+    )
+    facts = {"tasks": names, "people": people.n, "blank": blank, **reached, "model": output}
+    answer(facts, wrapped(text), as_json=as_json)
+
+
+def _rows(table: FileTable, people: Any, model: str) -> Any:
+    """Return where each training person stands in the table."""
+    if table.ids is None:
+        if len(table) != people.n:
+            raise InputError(
+                f"{table.source} has {len(table)} rows; {model} was learned from {people.n} "
+                "people. Give one row for each, in their order, or --id."
+            )
+        return np.arange(people.n)
+    place = {one: row for row, one in enumerate(table.ids.tolist())}
+    known = [*map(str, people.individual_names.tolist())]
+    missing = [one for one in known if one not in place]
+    if missing:
+        raise InputError(
+            f"{table.source} has no row for {table.id_column} {missing[0]} of {model} "
+            f"({len(missing):,} missing in all). Give a row for each training person, blank where "
+            "the label is unknown."
+        )
+    wanted = set(known)
+    for row, one in enumerate(table.ids.tolist()):
+        if one not in wanted:
+            table.refuse(row, str(table.id_column), f"{one} is not among the people of {model}")
+    return np.array([place[one] for one in known], dtype=np.intp)
+
+
+def _reached(model: Any, later: Any, Y: Any) -> dict[str, float]:
+    from averagefair.measure import Meter
+    from averagefair.rates import resolve_rates
+
+    sample = model.mapping_.individuals.with_labels(Y, task_names=later.task_names)
+    measured = Meter(sample, resolve_rates(model.rate))(later.chances)
+    return {"error": measured.error, "spread": measured.spread}

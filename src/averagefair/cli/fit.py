@@ -1,0 +1,103 @@
+"""``averagefair fit``: learn the classifiers of all tasks and save them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from averagefair.cli import options as given
+from averagefair.cli.people import read_people
+from averagefair.cli.progress import progress
+from averagefair.cli.speech import NOT_MET, answer, wrapped
+from averagefair.errors import InputError, some_of
+from averagefair.files import STREAM, check_output
+
+
+def fit(
+    data: given.Data,
+    tasks: given.Tasks,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.")
+    ],
+    labels: given.Labels = None,
+    features: given.Features = None,
+    ignore: given.Ignore = None,
+    id_column: given.Id = None,
+    alpha: Annotated[
+        float, typer.Option(help="How far from a common rate anybody's rate may lie.")
+    ] = 0.05,
+    rate: given.Rates = ["error"],  # noqa: B006 - typer copies it
+    beta: given.Beta = 0.0,
+    max_influence: given.MaxInfluence = None,
+    oracle: given.Oracle = given.OracleName.regression,
+    l2: given.L2 = 0.0,
+    solver: given.Solver = given.SolverName.columns,
+    max_rounds: given.MaxRounds = 1000,
+    time_limit: given.TimeLimit = None,
+    seed: given.Seed = 0,
+    extendable: Annotated[
+        bool,
+        typer.Option(
+            "--extendable",
+            help="Store the training people in the model, so that `extend` can learn new tasks. "
+            "Mind that these are people's data.",
+        ),
+    ] = False,
+    quiet: given.Quiet = False,
+    as_json: given.AsJson = False,
+) -> None:
+    """Learn classifiers for all tasks so that everybody's rate is within alpha of a common rate.
+
+    Prints what was asked, what was reached, what is proved and why it stopped; saves the model.
+    Exit code 1: alpha was not reached (the best answer is saved all the same).
+
+    Example: averagefair fit people.csv --tasks 'task_*' --id person --alpha 0.05 -o fair.model
+    """
+    from averagefair.estimator import AverageFairClassifier
+    from averagefair.persistence import save
+
+    if output == STREAM:
+        raise InputError("a model is not text: give -o a file name.")
+    check_output(output)
+    people = read_people(
+        data, tasks=tasks, features=features, ignore=ignore, id_column=id_column, labels=labels
+    )
+    with progress(
+        not quiet and not as_json, [alpha], max_rounds=max_rounds, time_limit=time_limit
+    ) as callback:
+        model = AverageFairClassifier(
+            alpha=alpha,
+            rate=given.rates(rate),
+            oracle=given.oracle(oracle, l2),
+            solver=given.solver(solver, max_rounds, time_limit),
+            beta=beta,
+            max_influence=max_influence,
+            random_state=seed,
+            callback=callback,
+        ).fit(people.X, people.Y, ids=people.ids)
+    origin = {"data": people.source, "id": id_column}
+    save(model, output, extendable=extendable, origin=origin)
+    known = model.certificate_
+    unconstrained = model.undefined_individuals_.tolist()
+    lines = [f"{people.size} from {people.source}", str(known)]
+    if unconstrained:
+        lines.append(
+            f"{len(unconstrained)} people have no label that counts and carry no constraint: "
+            f"{some_of(unconstrained)}"
+        )
+    lines.append(f"saved: {output}")
+    facts = {
+        "data": people.source,
+        "people": len(people.X),
+        "tasks": list(model.task_names_),
+        "features": people.X.column_names,
+        "rate": given.rates(rate),
+        "certificate": known.to_dict(),
+        "unconstrained": unconstrained,
+        "model": output,
+        "extendable": extendable,
+    }
+    answer(facts, wrapped("\n".join(lines)), as_json=as_json)
+    if not known.met or known.stop_reason.name == "INTERRUPTED":
+        raise typer.Exit(NOT_MET)

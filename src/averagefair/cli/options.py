@@ -1,0 +1,164 @@
+"""Options that several commands share: said once, meant alike."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from averagefair.errors import InputError
+from averagefair.files import STREAM
+from averagefair.oracles import RegressionOracle, StumpOracle
+from averagefair.rates import RATES, spoken
+from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
+
+
+class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
+    """What learns a task at given costs."""
+
+    regression = "regression"
+    stump = "stump"
+
+
+class SolverName(str, Enum):  # noqa: UP042
+    """How the classifiers are mixed."""
+
+    columns = "columns"
+    published = "published"
+
+
+KINDS = [spoken(name) for name in RATES]
+MATCH = "a column's name, or a pattern such as 'task_*'; may be repeated"
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A table of people, CSV or Parquet; - is standard input.", show_default=False
+    ),
+]
+Tasks = Annotated[
+    list[str],
+    typer.Option("--tasks", "-t", metavar="COLUMNS", help=f"Labels, 0/1 or blank: {MATCH}."),
+]
+SomeTasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tasks", "-t", metavar="COLUMNS", help=f"{MATCH}. Default: all but the id.".capitalize()
+    ),
+]
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--features",
+        "-f",
+        metavar="COLUMNS",
+        help=f"Numbers to learn from: {MATCH}. Default: all other columns.",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="COLUMNS", help=f"Columns that are neither: {MATCH}."),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="The column that says who a row is. Tables are joined, and draws keyed, by it.",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="The labels, where they stand in a table of their own; joined by --id."
+    ),
+]
+OneRate = Annotated[
+    str,
+    typer.Option(
+        metavar="RATE",
+        autocompletion=lambda: KINDS,
+        help=f"Which mistakes count: {', '.join(KINDS)}.",
+    ),
+]
+Rates = Annotated[
+    list[str],
+    typer.Option(
+        "--rate",
+        metavar="RATE",
+        autocompletion=lambda: KINDS,
+        help=f"Which mistakes count: {', '.join(KINDS)}. Repeat it to hold several rates to alpha "
+        "at once.",
+    ),
+]
+Beta = Annotated[float, typer.Option(help="The share of people who may lie outside alpha.")]
+MaxInfluence = Annotated[
+    float | None,
+    typer.Option(help="c: nobody's multiplier above c/n; those who cost more stay outside."),
+]
+Oracle = Annotated[
+    OracleName,
+    typer.Option(
+        help="What learns one task: least squares on costs (a heuristic), or the exact best "
+        "threshold on one feature."
+    ),
+]
+L2 = Annotated[float, typer.Option("--l2", help="Ridge penalty of --oracle regression.")]
+Solver = Annotated[
+    SolverName,
+    typer.Option(help="Column generation, or the paper's published setting (1000 rounds)."),
+]
+MaxRounds = Annotated[int, typer.Option(help="Stop after so many rounds.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Stop after so many seconds.")]
+Seed = Annotated[int, typer.Option(help="Where draws start from.")]
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="The report to write, one HTML file; - is standard output.",
+    ),
+]
+Confidence = Annotated[float, typer.Option(help="Of intervals and bounds.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")]
+
+
+def rates(chosen: list[str]) -> Any:
+    """Return one rate's name, or the list of several."""
+    names = [one_rate(name) for name in chosen]
+    return names[0] if len(names) == 1 else names
+
+
+def one_rate(name: str) -> str:
+    """Return the name of a rate as the library has it."""
+    known = name.replace("-", "_")
+    if known not in RATES:
+        raise InputError(f"--rate must be one of {', '.join(KINDS)}; got {name!r}.")
+    return known
+
+
+def oracle(name: OracleName, l2: float) -> Any:
+    """Return the oracle of that name."""
+    if name is OracleName.regression:
+        return RegressionOracle(l2)
+    if l2:
+        raise InputError("--l2 is a penalty of --oracle regression; leave it out with others.")
+    return StumpOracle()
+
+
+def solver(name: SolverName, max_rounds: int, time_limit: float | None) -> Any:
+    """Return the solver of that name."""
+    kind = ColumnGeneration if name is SolverName.columns else ExponentiatedGradient
+    return kind(max_rounds=max_rounds, time_limit=time_limit)
+
+
+def check_streams_out(*paths: str | None, as_json: bool) -> None:
+    """Refuse to write two things to standard output."""
+    if sum(path == STREAM for path in paths) + as_json > 1:
+        raise InputError(
+            "standard output holds one thing: JSON (--json) or one file named -; give file names "
+            "for the others."
+        )

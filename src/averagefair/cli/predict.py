@@ -1,0 +1,76 @@
+"""``averagefair predict``: decisions of a saved model, the same for the same person always."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from numpy.typing import NDArray
+
+from averagefair.cli import options as given
+from averagefair.cli.speech import answer
+from averagefair.files import STREAM, TABLES, check_output, read_file, write_table
+
+
+def predict(
+    model: Annotated[str, typer.Argument(help="A model file.", show_default=False)],
+    data: given.Data,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Decisions, CSV or Parquet; - is standard output.",
+        ),
+    ],
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="Write the chance of deciding 1 instead of a draw."),
+    ] = False,
+    id_column: given.Id = None,
+    as_json: given.AsJson = False,
+) -> None:
+    """Decide for each person and task.
+
+    Decisions are drawn; the draw depends on the model's seed, the person's id and the task's name
+    alone, so asking twice, or in another order, changes nothing. The id is the column the model
+    was fitted with, or --id; without one a person is known by their features.
+
+    Example: averagefair predict fair.model people.csv -o decisions.parquet
+    """
+    from averagefair.cli.people import as_table
+    from averagefair.persistence import read_model
+
+    check_output(output, TABLES)
+    given.check_streams_out(output, as_json=as_json)
+    found = read_model(model)
+    classifiers = found.classifiers
+    id_column = id_column or found.manifest["origin"].get("id")
+    table = read_file(data).by(id_column)
+    names = classifiers.feature_names
+    if names is None:  # learned from an array: features in their order
+        names = tuple(table.others([*classifiers.task_names]))
+    X = as_table(names, table.numbers(table.select(names, "the model's feature")))
+    cells: NDArray[Any] = (
+        classifiers.decision_probability(X) if probabilities else classifiers.predict(X, table.ids)
+    )
+    columns = {} if id_column is None else {id_column: table.columns[id_column]}
+    columns |= {name: cells[:, place] for place, name in enumerate(classifiers.task_names)}
+    write_table(output, columns)
+    what = "chances of deciding 1" if probabilities else "decisions"
+    key = f"by column {id_column!r}" if id_column else "by their features (no --id)"
+    text = (
+        f"{len(table):,} people x {len(classifiers.task_names):,} tasks: {what}"
+        f"{'' if probabilities else f', drawn for each person {key}'}\n"
+        f"written: {output}"
+    )
+    facts = {
+        "people": len(table),
+        "tasks": list(classifiers.task_names),
+        "kind": "probabilities" if probabilities else "decisions",
+        "id": id_column,
+        "share_of_ones": float(cells.mean()),
+        "output": output,
+    }
+    answer(facts, text, as_json=as_json, aside=output == STREAM)

@@ -1,0 +1,109 @@
+"""The progress line of long work: round, error, spread, gap, and the time left."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+
+from averagefair.solvers.iterate import Callback, Round
+
+
+@contextmanager
+def progress(
+    shown: bool,
+    alphas: Sequence[float],
+    *,
+    max_rounds: int,
+    time_limit: float | None = None,
+) -> Iterator[Callback | None]:
+    """Show how a solver stands, on standard error, while the block runs.
+
+    Quiet where standard error is no terminal.
+
+    Parameters
+    ----------
+    shown : bool
+    alphas : sequence of float
+        What is solved for. Several are taken one after the other, the largest first.
+    max_rounds : int
+        For each alpha.
+    time_limit : float, optional
+        In seconds, for all of them.
+    """
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    bar = Progress(
+        BarColumn(bar_width=16),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        line = bar.add_task("starting", total=len(alphas) if len(alphas) > 1 else None)
+        clock = Clock(alphas, max_rounds, time_limit)
+
+        def show(now: Round) -> None:
+            done = clock.done(now)
+            completed = done if len(alphas) > 1 else None
+            bar.update(line, description=clock.describe(now), completed=completed)
+
+        yield show
+
+
+class Clock:
+    """Tells how far along a run is, and how long it may still take.
+
+    Parameters
+    ----------
+    alphas, max_rounds, time_limit
+        As for :func:`progress`.
+    """
+
+    def __init__(
+        self, alphas: Sequence[float], max_rounds: int, time_limit: float | None = None
+    ) -> None:
+        self.alphas, self.max_rounds, self.time_limit = sorted(alphas), max_rounds, time_limit
+        self.start = perf_counter()
+
+    def done(self, now: Round) -> int:
+        """Return how many alphas are behind: those larger than the one at work."""
+        return sum(alpha > now.alpha + 1e-12 for alpha in self.alphas)
+
+    def left(self, now: Round) -> tuple[str, float]:
+        """Return "about" or "at most", and so many seconds.
+
+        On a curve, by the alphas that are done. For one alpha nobody knows when the last round
+        comes: what is told is the bound that the limits set.
+        """
+        spent = perf_counter() - self.start
+        bounds = [] if self.time_limit is None else [max(0.0, self.time_limit - spent)]
+        if len(self.alphas) == 1:
+            bounds.append(spent / now.round * (self.max_rounds - now.round))
+        elif self.done(now):
+            about = spent / self.done(now) * (len(self.alphas) - self.done(now))
+            if about <= min(bounds, default=math.inf):
+                return "about", about
+        return "at most", min(bounds, default=math.inf)
+
+    def describe(self, now: Round) -> str:
+        """Say where the run stands, in one line of at most 80 columns with the bar."""
+        kind, seconds = self.left(now)
+        left = f"{kind} {_time(seconds)} left" if math.isfinite(seconds) else ""
+        gap = f" gap {now.gap:.4f}" if math.isfinite(now.gap) else ""
+        return (
+            f"alpha {now.alpha:.3g} round {now.round} error {now.error:.4f} "
+            f"spread {now.spread:.3f}{gap} {left}"
+        )
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

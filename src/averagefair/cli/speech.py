@@ -1,0 +1,74 @@
+"""What commands say: text or JSON on standard output, complaints on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from textwrap import fill
+from typing import Any
+
+import typer
+
+from averagefair.text import plain
+
+NOT_MET, BAD_INPUT = 1, 2
+WIDTH = 79
+
+_warned: list[str] = []
+
+
+@contextmanager
+def listen() -> Iterator[None]:
+    """Turn warnings into lines on standard error, and keep them for JSON."""
+    _warned.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            _warned.append(str(message))
+            typer.echo(wrapped(f"warning: {message}"), err=True)
+
+        warnings.showwarning = show
+        yield
+
+
+def complain(message: str) -> None:
+    """Say what was wrong; as JSON too where JSON is what is read."""
+    typer.echo(f"error: {message}", err=True)
+    if "--json" in sys.argv:
+        typer.echo(json.dumps({"error": message}))
+
+
+def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = False) -> None:
+    """Give a command's result: as JSON, or as text.
+
+    Parameters
+    ----------
+    facts : mapping
+        What JSON holds, beside the warnings there were.
+    text : str
+    as_json : bool
+    aside : bool, default False
+        Whether standard output is taken, so that text must go to standard error.
+    """
+    if as_json:
+        typer.echo(json.dumps(plain({**facts, "warnings": _warned}), allow_nan=False))
+    else:
+        typer.echo(text, err=aside)
+
+
+def wrapped(text: str) -> str:
+    """Break long lines, so that they fit a terminal of 80 columns."""
+    return "\n".join(fill(line, WIDTH) if len(line) > WIDTH else line for line in text.split("\n"))
+
+
+def bulleted(text: str) -> str:
+    """Write each line as a point of a list, broken to fit."""
+    lines = text.splitlines()
+    return "\n".join(
+        fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in lines
+    )

@@ -1,0 +1,194 @@
+"""What carries over: the trade-off curve on people and tasks held out, and how sure that is.
+
+The paper's figures of generalisation, with two things they lack: intervals, and how much of what is
+seen over few tasks is noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from averagefair.auditing import Audit, audit
+from averagefair.auditing.frozen import Frozen
+from averagefair.errors import InputError
+from averagefair.frontier import Frontier, FrontierPoint
+from averagefair.held_out import check_parts
+from averagefair.mixture import Mixture
+from averagefair.rates import resolve_rates
+from averagefair.sample import FloatArray, Sample
+from averagefair.windows import narrowest
+
+BETA = 0.05
+"""The share of people left out where nearness to a common rate is told."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corner(Frozen):
+    """The curve on one kind of people and tasks; every array has one entry for each alpha.
+
+    People and tasks weigh alike. Of several rates, the one that is spread out most.
+
+    Attributes
+    ----------
+    n, m : int
+        People and tasks.
+    alpha : array, shape (k,)
+        As requested.
+    error, error_low, error_high : array, shape (k,)
+        Mean individual error, with its interval over people and tasks; no interval (NaN) on what
+        was learned from.
+    spread : array, shape (k,)
+        Largest minus smallest individual rate.
+    near : array, shape (k,)
+        How far from a common rate all but 5% of the people are, as observed.
+    floor : array, shape (k,)
+        What ``near`` would be by noise alone, if all true rates were equal; NaN in training.
+    denoised : array, shape (k,)
+        ``near`` with the noise taken off, a point estimate; NaN in training.
+    sigma, sigma_low, sigma_high : array, shape (k,)
+        By how much true rates differ (standard deviation), with its interval; NaN in training.
+    confidence : float
+    """
+
+    n: int
+    m: int
+    alpha: FloatArray
+    error: FloatArray
+    error_low: FloatArray
+    error_high: FloatArray
+    spread: FloatArray
+    near: FloatArray
+    floor: FloatArray
+    denoised: FloatArray
+    sigma: FloatArray
+    sigma_low: FloatArray
+    sigma_high: FloatArray
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True)
+class Generalisation:
+    """The trade-off curve in and out of sample.
+
+    Attributes
+    ----------
+    training : Corner
+        The people and tasks learned from.
+    people, tasks, both : Corner or None
+        New people on the training tasks, training people on new tasks, new people on new tasks;
+        None where no labels were given.
+    """
+
+    training: Corner
+    people: Corner | None = None
+    tasks: Corner | None = None
+    both: Corner | None = None
+
+    @property
+    def corners(self) -> dict[str, Corner]:
+        """Those there are, by name."""
+        return {name: one for name, one in vars(self).items() if one is not None}
+
+
+def generalisation(
+    curve: Frontier,
+    *,
+    X_new: Any = None,
+    Y_new_people: Any = None,
+    Y_new_tasks: Any = None,
+    Y_new_both: Any = None,
+    confidence: float = 0.95,
+) -> Generalisation:
+    """Measure a curve on people and tasks held out, with intervals.
+
+    Parameters
+    ----------
+    curve : Frontier
+    X_new, Y_new_people, Y_new_tasks, Y_new_both
+        As for :func:`averagefair.held_out`.
+    confidence : float, default 0.95
+
+    Examples
+    --------
+    >>> from averagefair import frontier
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=60, m=20, n_holdout=60)
+    >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
+    >>> test = generalisation(curve, X_new=people.X_new, Y_new_people=people.Y_new_people)
+    >>> bool((test.people.error_low < test.people.error).all())
+    True
+    """
+    check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for point in curve:
+        model = point.model
+        later = None if Y_new_tasks is None else model.extend(Y_new_tasks)
+        wanted = {
+            "people": (X_new, Y_new_people, model.classifiers_),
+            "tasks": (model.mapping_.individuals.features, Y_new_tasks, later),
+            "both": (X_new, Y_new_both, later),
+        }
+        for name, (X, Y, classifiers) in wanted.items():
+            if Y is not None and classifiers is not None:
+                parts.setdefault(name, []).append(_row(point, X, Y, classifiers, confidence))
+    corners = {name: _corner(rows, confidence) for name, rows in parts.items()}
+    return Generalisation(_corner([_training(point) for point in curve], confidence), **corners)
+
+
+def _corner(rows: list[dict[str, Any]], confidence: float) -> Corner:
+    n, m = rows[0].pop("n"), rows[0].pop("m")
+    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
+    return Corner(n=n, m=m, confidence=confidence, **columns)
+
+
+def _training(point: FrontierPoint) -> dict[str, Any]:
+    model = point.model
+    rates = model.individual_rates_.reshape(len(model.individual_rates_), -1).T
+    ordered = (np.sort(column[~np.isnan(column)]) for column in rates)
+    near = max((narrowest(one, BETA).width / 2 for one in ordered if one.size), default=np.nan)
+    unknown = dict.fromkeys(
+        ("error_low", "error_high", "floor", "denoised", "sigma", "sigma_low", "sigma_high"), np.nan
+    )
+    figures = {"alpha": point.alpha, "error": point.error, "spread": point.spread, "near": near}
+    return {"n": len(model.individual_rates_), "m": len(model.task_names_), **figures, **unknown}
+
+
+def _row(
+    point: FrontierPoint, X: Any, Y: Any, classifiers: Mixture, confidence: float
+) -> dict[str, Any]:
+    sample = Sample(X, Y)
+    if classifiers is point.model.classifiers_:
+        sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
+    elif sample.m != len(classifiers.task_names):
+        raise InputError(
+            f"labels of new people on new tasks must have the {len(classifiers.task_names)} tasks "
+            f"of Y_new_tasks; got {sample.m}."
+        )
+    chances = classifiers.decision_probability(X)
+    labels = np.where(sample.signs == 0, np.nan, sample.signs < 0)
+
+    def judged(rate: Any) -> Audit:
+        return audit(labels, chances, rate=rate, confidence=confidence)
+
+    found = [judged(rate) for rate in resolve_rates(point.model.rate)]
+    overall = next((one for one in found if one.rate == "error"), None) or judged("error")
+    widest = max(found, key=lambda one: one.curve.at(BETA)["alpha"])
+    at, apart = widest.curve.at(BETA), widest.spread
+    return {
+        "n": sample.n,
+        "m": sample.m,
+        "alpha": point.alpha,
+        "error": overall.mean.value,
+        "error_low": overall.mean.low,
+        "error_high": overall.mean.high,
+        "spread": widest.range.width,
+        "near": at["alpha"],
+        "floor": at["floor"],
+        "denoised": at["denoised"],
+        "sigma": apart.sigma,
+        "sigma_low": np.sqrt(apart.sigma2.low),
+        "sigma_high": np.sqrt(apart.sigma2.high),
+    }

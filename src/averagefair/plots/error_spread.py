@@ -1,0 +1,107 @@
+"""The paper's figure "error spread": everybody's rate at each alpha."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from averagefair import drawing
+from averagefair.auditing.frozen import Frozen
+from averagefair.drawing import BLACK, MOST_DOTS, REQUEST, SERIES, tint
+from averagefair.frontier import Frontier
+from averagefair.plots.given import check_kind, columns
+from averagefair.rates import resolve_rates, spoken
+from averagefair.sample import FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorSpreadDisplay(Frozen):
+    """Everybody's rate at each alpha: the paper's figure "error spread".
+
+    Attributes
+    ----------
+    rate_names : tuple of str
+    alpha : array, shape (k,)
+    rates : tuple of k arrays, shape (n, rates)
+        Individual rates; NaN where undefined.
+    common_rate, mean : array, shape (k, rates)
+        The mean is over people as they weigh; of error rates it is the overall error.
+    coin_flips : array, shape (k, rates)
+        The mean if the unconstrained model is mixed with coin flips until people are as near.
+
+    Examples
+    --------
+    >>> from averagefair import frontier
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=40, m=20)
+    >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
+    >>> ErrorSpreadDisplay.from_frontier(curve).plot().get_xlabel()
+    'individual error rate'
+    """
+
+    rate_names: tuple[str, ...]
+    alpha: FloatArray
+    rates: tuple[FloatArray, ...]
+    common_rate: FloatArray
+    mean: FloatArray
+    coin_flips: FloatArray
+
+    @classmethod
+    def from_frontier(cls, curve: Frontier) -> ErrorSpreadDisplay:
+        """Take everybody's rates at every point."""
+        check_kind(curve, Frontier, "a frontier")
+        weights = curve[0].model.mapping_.individuals.individual_weights
+        rates = tuple(columns(point.model.individual_rates_) for point in curve)
+        free = _mean(columns(curve.unconstrained.rates), weights)
+        apart = np.array([[point.unconstrained_width] for point in curve])
+        width = np.array([[point.width] for point in curve])
+        kept = np.where(apart > 0, np.minimum(1.0, width / np.where(apart > 0, apart, 1.0)), 1.0)
+        return cls(
+            rate_names=tuple(spoken(rate.name) for rate in resolve_rates(curve[0].model.rate)),
+            alpha=np.array(curve.alphas),
+            rates=rates,
+            common_rate=np.array([np.ravel(point.certificate.common_rate) for point in curve]),
+            mean=np.array([_mean(one, weights) for one in rates]),
+            coin_flips=kept * free + (1.0 - kept) * 0.5,
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a row for each alpha (and rate), the strictest at the bottom; returns the axes."""
+        k, count = len(self.alpha), len(self.rate_names)
+        ax = drawing.axes(ax, (6.5, 1.8 + 0.22 * max(4, k * count)))
+        lane, people = 0.9 / count, "people" if len(self.rates[0]) > MOST_DOTS else "a person"
+        for number, name in enumerate(self.rate_names):
+            style, first = SERIES[number % len(SERIES)], number == 0
+            rows = np.arange(k) + lane * (number - (count - 1) / 2)
+            middle = self.common_rate[:, number]
+            low, high = np.clip([middle - self.alpha, middle + self.alpha], 0.0, 1.0)
+            look = {"height": lane, "color": tint(REQUEST, 0.22), "zorder": 0}
+            within = "within alpha of the common rate" if first else None
+            ax.barh(rows, high - low, left=low, label=within, **look)
+            for row, rates in zip(rows, self.rates, strict=True):
+                drawing.draw_strip(ax, rates[:, number], row, 0.8 * lane, style)
+            who = people if count == 1 else f"{people}, {name}"
+            ax.plot([], [], style.marker, color=style.colour, markersize=4, label=who)
+            for values, dash, marker, fill, label in (
+                (self.mean, "-", "o", "white", "mean"),
+                (self.coin_flips, "--", "D", BLACK, "mean with coin flips"),
+            ):
+                look = {"linestyle": dash, "marker": marker, "mfc": fill, "label": label}
+                look = look if first else look | {"label": None}
+                ax.plot(values[:, number], rows, color=BLACK, lw=1, markersize=4.5, **look)
+        ax.use_sticky_edges = False  # room for dots at 0
+        every = -(-k // 30)
+        ax.set_yticks(np.arange(k)[::every], [f"{alpha:g}" for alpha in self.alpha[::every]])
+        name = f"{self.rate_names[0]} rate" if count == 1 else "rate"
+        ax.set(xlabel=f"individual {name}", ylabel="requested alpha", ylim=(-0.6, k - 0.4))
+        return drawing.finish(ax, above=True)
+
+
+def _mean(rates: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the mean of each rate over those who have one, as they weigh; NaN where nobody has."""
+    shares = np.where(np.isnan(rates), 0.0, weights[:, None])
+    total = shares.sum(axis=0)
+    added = (shares * np.nan_to_num(rates)).sum(axis=0)
+    return np.asarray(added / np.where(total > 0, total, np.nan), dtype=np.float64)

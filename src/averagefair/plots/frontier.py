@@ -1,0 +1,145 @@
+"""The paper's figure of generalisation: what fairness costs, in and out of sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from averagefair import drawing
+from averagefair.auditing.frozen import Frozen
+from averagefair.drawing import BLACK, NOISE, REQUEST, SERIES
+from averagefair.errors import InputError
+from averagefair.frontier import Frontier
+from averagefair.generalisation import BETA, Generalisation, generalisation
+from averagefair.plots.given import check_kind
+from averagefair.sample import FloatArray
+from averagefair.text import percent
+
+CORNERS = {
+    "training": "training",
+    "people": "new people",
+    "tasks": "new tasks",
+    "both": "new people and tasks",
+}
+PANELS = ("error", "near")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrontierDisplay(Frozen):
+    """What fairness costs, in and out of sample: the paper's figure of generalisation.
+
+    Attributes
+    ----------
+    measured : Generalisation
+        The curve on what was learned from and on what was held out.
+    coin_flips : array, shape (k,)
+        Error of the unconstrained model, mixed with coin flips until people are as near.
+    unconstrained_error, unconstrained_alpha : float
+        The least error found without a constraint, and half its spread: from this alpha on nothing
+        is asked for.
+
+    Examples
+    --------
+    >>> from averagefair import frontier
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=40, m=20, n_holdout=40)
+    >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
+    >>> test = generalisation(curve, X_new=people.X_new, Y_new_people=people.Y_new_people)
+    >>> figure = FrontierDisplay.from_frontier(curve, test).figure()
+    >>> [panel.get_ylabel() for panel in figure.axes]
+    ['overall error, 95% intervals', 'distance of all but 5% from a common rate']
+    """
+
+    measured: Generalisation
+    coin_flips: FloatArray
+    unconstrained_error: float
+    unconstrained_alpha: float
+
+    @classmethod
+    def from_frontier(
+        cls, curve: Frontier, held_out: Generalisation | None = None
+    ) -> FrontierDisplay:
+        """Take a curve and what ``generalisation(curve, ...)`` made of it, where that is known."""
+        check_kind(curve, Frontier, "a frontier")
+        measured = generalisation(curve) if held_out is None else held_out
+        check_kind(measured, Generalisation, "`held_out` as made by generalisation(curve, ...)")
+        if not np.array_equal(measured.training.alpha, curve.alphas):
+            raise InputError(
+                f"`held_out` must be of the same curve, with alphas {curve.alphas}; got "
+                f"{tuple(measured.training.alpha.tolist())}. Make it by generalisation(curve, ...)."
+            )
+        flips = np.array([point.coin_flips for point in curve])
+        free = curve.unconstrained
+        return cls(measured, flips, free.error, free.spread / 2)
+
+    def figure(self) -> Any:
+        """Draw both panels side by side; returns the figure."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(11, 4.8), layout="constrained")
+        for ax, panel in zip(figure.subplots(1, 2), PANELS, strict=True):
+            self.plot(ax, panel)
+        return figure
+
+    def plot(self, ax: Any = None, y: str = "error", corner: str | None = None) -> Any:
+        """Draw one panel against the alpha requested; returns the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        y : {"error", "near"}, default "error"
+            Overall error of all that was measured, with intervals; or how far from a common rate
+            all but 5% of the people are, beside what noise alone would show.
+        corner : {"training", "people", "tasks", "both"}, optional
+            Where nearness is told. Default: the last of these that was measured.
+        """
+        known = self.measured.corners
+        corner = list(known)[-1] if corner is None else corner
+        if y not in PANELS or corner not in known:
+            raise InputError(
+                f"`y` must be one of {', '.join(PANELS)} and `corner` one of {', '.join(known)}, "
+                f"which were measured; got y={y!r} and corner={corner!r}."
+            )
+        ax = drawing.axes(ax, (5.5, 4.8))
+        if y == "error":
+            self._plot_error(ax)
+        else:
+            self._plot_near(ax, corner)
+        ax.set(xlabel="requested alpha")
+        ax.set_xlim(left=0.0)
+        return drawing.finish(ax, above=True)
+
+    def _plot_error(self, ax: Any) -> None:
+        for name, at in self.measured.corners.items():
+            style = SERIES[list(CORNERS).index(name)]
+            if not np.isnan(at.error_low).all():
+                # The edge shows the interval where there is one alpha only.
+                band = {"color": style.colour, "alpha": 0.13, "linewidth": 1.5}
+                ax.fill_between(at.alpha, at.error_low, at.error_high, **band)
+            drawing.draw_line(ax, at.alpha, at.error, style, CORNERS[name])
+        alpha, free = self.measured.training.alpha, (self.unconstrained_alpha,)
+        look = {"color": REQUEST, "linestyle": (0, (8, 2)), "zorder": 1.5}
+        ax.plot(alpha, self.coin_flips, label="coin flips", **look)
+        look = {"color": "white", "markeredgecolor": BLACK, "markersize": 12, "zorder": 4}
+        ax.plot(free, self.unconstrained_error, "*", label="without a constraint", **look)
+        several = len(self.measured.corners) > 1
+        level = f", {percent(self.measured.training.confidence)} intervals" if several else ""
+        ax.set(ylabel=f"overall error{level}")
+
+    def _plot_near(self, ax: Any, corner: str) -> None:
+        at, training = self.measured.corners[corner], self.measured.training
+        if not np.isnan(at.floor).all():
+            noise = {"color": NOISE, "alpha": 0.4, "linewidth": 1.5, "label": "noise alone"}
+            ax.fill_between(at.alpha, 0.0, at.floor, **noise)
+        ax.plot(at.alpha, at.alpha, color=REQUEST, linestyle=(0, (8, 2)), label="as requested")
+        drawing.draw_line(ax, training.alpha, training.near, SERIES[0], CORNERS["training"])
+        if corner != "training":
+            style = SERIES[list(CORNERS).index(corner)]
+            name = CORNERS[corner]
+            drawing.draw_line(ax, at.alpha, at.near, style._replace(dash="-"), f"{name}, observed")
+            style = style._replace(dash="--")
+            drawing.draw_line(ax, at.alpha, at.denoised, style, f"{name}, without the noise")
+        ax.set(ylabel=f"distance of all but {percent(BETA)} from a common rate")
+        ax.set_ylim(bottom=0.0)

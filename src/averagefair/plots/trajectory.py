@@ -1,0 +1,95 @@
+"""The paper's figure "convergence": error against unfairness, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from averagefair import drawing
+from averagefair.drawing import BLACK, REQUEST, SERIES
+from averagefair.errors import InputError
+from averagefair.estimator import AverageFairClassifier
+from averagefair.sample import FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrajectoryDisplay:
+    """Error against unfairness, round by round: the paper's figure "convergence".
+
+    Attributes
+    ----------
+    names : tuple of str
+        What each run is called.
+    alphas : tuple of float
+        What each run was asked for; its target is a spread of 2 alpha.
+    errors, spreads : tuple of array, shape (rounds + 1,)
+        Of the answer after each round of a run, and, last, of the model that came of it.
+
+    Examples
+    --------
+    >>> from averagefair import AverageFairClassifier
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=40, m=10)
+    >>> model = AverageFairClassifier(alpha=0.2, random_state=0).fit(people.X, people.Y)
+    >>> TrajectoryDisplay.from_models(model).plot().get_ylabel()
+    'overall error'
+    """
+
+    names: tuple[str, ...]
+    alphas: tuple[float, ...]
+    errors: tuple[FloatArray, ...]
+    spreads: tuple[FloatArray, ...]
+
+    @classmethod
+    def from_models(
+        cls,
+        models: AverageFairClassifier | Sequence[AverageFairClassifier],
+        names: Sequence[str] | None = None,
+    ) -> TrajectoryDisplay:
+        """Take the paths of one fitted model or of several; their names are by default the alphas.
+
+        With column generation a path is short: it starts where the linear program starts, and
+        comes down to alpha from above.
+        """
+        runs = [models] if isinstance(models, AverageFairClassifier) else list(models)
+        others = [type(one).__name__ for one in runs if not isinstance(one, AverageFairClassifier)]
+        if not runs or others:
+            raise InputError(
+                "trajectories are drawn of one AverageFairClassifier or more; got "
+                f"{', '.join(others) or 'none'}. Of a pipeline take the last step, pipeline[-1]."
+            )
+        for model in runs:
+            check_is_fitted(model)
+        alphas = tuple(model.certificate_.alpha for model in runs)
+        names = [f"alpha = {alpha:g}" for alpha in alphas] if names is None else list(names)
+        if len(names) != len(runs):
+            raise InputError(f"`names` must name each of {len(runs)} models; got {len(names)}.")
+        # A model can be a little better than its last round, and need not have had any.
+        paths = [(model.history_, model.certificate_) for model in runs]
+        return cls(
+            names=tuple(names),
+            alphas=alphas,
+            errors=tuple(np.append(past["error"], end.error) for past, end in paths),
+            spreads=tuple(np.append(past["spread"], end.spread) for past, end in paths),
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the paths, from light to dark, and what was allowed; returns the axes."""
+        ax = drawing.axes(ax, (6.0, 4.8))
+        ax.plot([], [], "--", color=REQUEST, linewidth=0.9, label="allowed: 2 alpha")
+        ax.plot([], [], "o", mfc="white", mec=BLACK, markersize=6, label="start")
+        for alpha in sorted(set(self.alphas)):
+            ax.axvline(2 * alpha, color=REQUEST, linestyle="--", linewidth=0.9, zorder=1)
+        for run, (name, x, y) in enumerate(zip(self.names, self.spreads, self.errors, strict=True)):
+            colour, _, marker = SERIES[run % len(SERIES)]
+            drawing.draw_path(ax, x, y, colour)
+            ax.plot(x[:1], y[:1], "o", mfc="white", mec=colour, markersize=6, zorder=3)
+            look = {"color": colour, "markeredgecolor": "white", "markersize": 9, "zorder": 4}
+            ax.plot(x[-1:], y[-1:], linestyle="", marker=marker, label=f"end, {name}", **look)
+        ax.set(xlabel="unfairness: spread of individual rates", ylabel="overall error")
+        ax.set_xlim(left=0.0)
+        return drawing.finish(ax, above=True)
