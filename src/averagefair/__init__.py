@@ -13,12 +13,14 @@ from averagefair.errors import (
 )
 from averagefair.estimator import AverageFairClassifier
 from averagefair.frontier import Frontier, frontier
+from averagefair.generalisation import Generalisation, generalisation
 from averagefair.held_out import HeldOut, held_out
 from averagefair.learner import Learner
 from averagefair.mapping import Mapping
 from averagefair.measure import individual_rates
 from averagefair.mixture import Mixture
 from averagefair.oracles import FiniteOracle, RegressionOracle, StumpOracle, WeightedOracle
+from averagefair.persistence import load, save
 from averagefair.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
 from averagefair.request import Request
 from averagefair.sample import Sample
@@ -40,6 +42,7 @@ __all__ = [
     "FalsePositiveRate",
     "FiniteOracle",
     "Frontier",
+    "Generalisation",
     "HeldOut",
     "InputError",
     "Learner",
@@ -59,6 +62,9 @@ __all__ = [
     "compare",
     "drift",
     "frontier",
+    "generalisation",
     "held_out",
     "individual_rates",
+    "load",
+    "save",
 ]

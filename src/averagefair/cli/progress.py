@@ -40,7 +40,7 @@ def progress(
     from rich.progress import BarColumn, Progress, TextColumn
 
     bar = Progress(
-        BarColumn(bar_width=16),
+        BarColumn(bar_width=12),
         TextColumn("{task.description}"),
         console=Console(stderr=True),
         transient=True,

@@ -1,0 +1,107 @@
+// Tables that can be searched, sorted and paged. Columns are lists; rows are places in them.
+
+const PAGE = 50;
+
+// columns: [{key, name, number, write}]; data: {key: list}; options: id, search, caption, note.
+function dataTable(box, columns, data, options) {
+  const state = { data, order: [], shown: [], sort: null, down: false, from: 0, find: "" };
+  const first = columns[0].key;
+  const size = () => state.data[first].length;
+
+  const tools = html("div", { class: "tools" }, box);
+  if (options.search) {
+    const label = html("label", { class: "search", for: options.search }, tools, `Search ${options.what} `);
+    const input = html("input", { type: "search", id: options.search, autocomplete: "off" });
+    label.after(input);
+    input.addEventListener("input", () => { state.find = input.value; find(); });
+  }
+  const scroll = html("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": options.caption }, box);
+  const table = html("table", { id: options.id }, scroll);
+  const head = html("tr", {}, html("thead", {}, table));
+  const body = html("tbody", {}, table);
+  const headings = columns.map((column) => {
+    const cell = html("th", { scope: "col", class: column.number ? "number" : "", "aria-sort": "none" }, head);
+    const button = html("button", { type: "button" }, cell, column.name);
+    button.addEventListener("click", () => sort(column));
+    return cell;
+  });
+  const pager = html("div", { class: "pager" }, box);
+  const back = html("button", { type: "button" }, pager, "Previous");
+  const where = html("span", { "aria-live": "polite" }, pager);
+  const next = html("button", { type: "button" }, pager, "Next");
+  back.addEventListener("click", () => turn(-PAGE));
+  next.addEventListener("click", () => turn(PAGE));
+
+  function turn(by) {
+    state.from = Math.max(0, state.from + by);
+    draw();
+  }
+
+  function sort(column) {
+    state.down = state.sort === column ? !state.down : Boolean(column.number);
+    state.sort = column;
+    headings.forEach((cell, k) => {
+      const mine = columns[k] === column;
+      cell.setAttribute("aria-sort", mine ? (state.down ? "descending" : "ascending") : "none");
+    });
+    arrange();
+  }
+
+  // Put rows in order; what is not known comes last either way, equals stay as they were.
+  function arrange() {
+    state.order = Array.from({ length: size() }, (_, row) => row);
+    if (state.sort) {
+      const list = state.data[state.sort.key], way = state.down ? -1 : 1;
+      const words = new Intl.Collator("en", { numeric: true });
+      const compare = list.every((one) => one === null || typeof one === "number")
+        ? (a, b) => a - b
+        : (a, b) => words.compare(String(a), String(b));
+      state.order.sort((one, other) => {
+        const a = list[one], b = list[other];
+        if (a === null || b === null) return (a === null) - (b === null) || one - other;
+        return way * compare(a, b) || one - other;
+      });
+    }
+    find();
+  }
+
+  function find() {
+    const wanted = state.find.trim().toLowerCase();
+    const searched = columns.filter((column) => !column.number).map((column) => state.data[column.key]);
+    state.shown = !wanted ? state.order : state.order.filter((row) =>
+      searched.some((list) => String(list[row] ?? "").toLowerCase().includes(wanted)));
+    state.from = 0;
+    draw();
+  }
+
+  function draw() {
+    const to = Math.min(state.from + PAGE, state.shown.length);
+    const rows = state.shown.slice(state.from, to).map((row) => {
+      const line = html("tr", {});
+      columns.forEach((column, k) => {
+        const value = state.data[column.key][row];
+        const text = column.write ? column.write(value, row) : String(value ?? "");
+        const kind = column.number ? { class: "number" } : {};
+        html(k ? "td" : "th", k ? kind : { scope: "row", ...kind }, line, text);
+      });
+      return line;
+    });
+    body.replaceChildren(...rows);
+    const all = state.shown.length;
+    scroll.scrollTop = 0;
+    where.textContent = all ? `${count(state.from + 1)}–${count(to)} of ${count(all)}` : "none found";
+    back.disabled = state.from === 0;
+    next.disabled = to >= all;
+    pager.hidden = all <= PAGE && !state.find;
+  }
+
+  arrange();
+  // Other numbers in the same rows: the order and the page stay unless sorted by what changed.
+  return { update(changed) {
+    const from = state.from;
+    state.data = changed;
+    arrange();
+    state.from = from < state.shown.length ? from : 0;
+    draw();
+  } };
+}

@@ -1,0 +1,230 @@
+"""The page: templates, style, drawings and data put together into one file.
+
+Names and settings are other people's words. They reach the page in two ways, both of which leave
+them words: through templates that escape everything, and as JSON in which no character can end a
+script element. The page's own script is named by its hash in the content security policy, so that
+nothing else runs, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib import metadata, resources
+from typing import Any
+
+from averagefair.auditing import Audit
+from averagefair.errors import InputError
+from averagefair.frontier import Frontier
+from averagefair.generalisation import generalisation
+from averagefair.rates import spoken
+from averagefair.report.audit_data import audit_data, audit_figures, exchangeability_words
+from averagefair.report.frontier_data import (
+    corner_tables,
+    curve_table,
+    frontier_data,
+    read_training,
+)
+from averagefair.text import percent
+
+PACKAGES = ("averagefair", "numpy", "scipy", "scikit-learn", "highspy")
+# What would end a script element, open a comment in one, or end a line of JavaScript.
+UNSAFE = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+
+
+def frontier_report(
+    curve: Frontier,
+    X: Any,
+    Y: Any,
+    *,
+    X_new: Any = None,
+    Y_new_people: Any = None,
+    Y_new_tasks: Any = None,
+    Y_new_both: Any = None,
+    choice: float | None = None,
+    audit: Audit | None = None,
+    title: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> str:
+    """Return a page about a trade-off curve: the text of one HTML file.
+
+    Parameters
+    ----------
+    curve : Frontier
+    X, Y : array-like or DataFrame
+        The tables the curve was learned from.
+    X_new, Y_new_people, Y_new_tasks, Y_new_both
+        People and tasks held out, as for :func:`averagefair.held_out`.
+    choice : float, optional
+        The alpha the page opens at, one of the curve's. Default: the middle one.
+    audit : Audit, optional
+        An audit of the chosen model on people or tasks held out, shown on the same page.
+    title : str, optional
+    settings : mapping, optional
+        What it takes to make the report again (files, options, a command line), shown as given.
+
+    Examples
+    --------
+    >>> from averagefair import frontier
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=60, m=20)
+    >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
+    >>> page = frontier_report(curve, people.X, people.Y, title="Sixty people")
+    >>> page.count("<h1>Sixty people</h1>")
+    1
+    """
+    if not isinstance(curve, Frontier):
+        raise InputError(f"`curve` must be what frontier returns; got {type(curve).__name__}.")
+    _check_audit(audit, optional=True)
+    start = len(curve) // 2 if choice is None else curve.points.index(curve.at(choice))
+    sample = read_training(curve, X, Y)
+    test = generalisation(
+        curve,
+        X_new=X_new,
+        Y_new_people=Y_new_people,
+        Y_new_tasks=Y_new_tasks,
+        Y_new_both=Y_new_both,
+    )
+    data = frontier_data(curve, sample, test, start)
+    blocks = {"frontier-data": data}
+    context = {
+        "title": title or "What average individual fairness costs",
+        "data": data,
+        "point": data["points"][start],
+        "table": curve_table(data),
+        "corners": corner_tables(data),
+        "several": len(data["rates"]) > 1,
+        "beta": percent(data["beta"]),
+        "level": percent(data["confidence"]),
+        "audit": None,
+        "choice": None if choice is None else f"{curve[start].alpha:g}",
+    }
+    if audit is not None:
+        blocks["audit-data"] = audit_data(audit)
+        context["audit"] = _audit_context(audit, blocks["audit-data"])
+    scripts = ["charts.js", "tables.js", "frontier.js", "audit.js"]
+    return _page("frontier.html", context, blocks, scripts, settings)
+
+
+def audit_report(
+    audit: Audit, *, title: str | None = None, settings: Mapping[str, Any] | None = None
+) -> str:
+    """Return a page about an audit: the text of one HTML file.
+
+    Parameters
+    ----------
+    audit : Audit
+    title : str, optional
+    settings : mapping, optional
+        What it takes to make the report again (files, options, a command line), shown as given.
+
+    Examples
+    --------
+    >>> from averagefair import audit
+    >>> found = audit([[1, 0, 1], [0, 1, 1]], [[1, 0, 0], [0, 1, 1]])
+    >>> "<h1>Audit of individual error rates</h1>" in audit_report(found)
+    True
+    """
+    _check_audit(audit)
+    blocks = {"audit-data": audit_data(audit)}
+    context = {
+        "title": title or f"Audit of individual {spoken(audit.rate)} rates",
+        "audit": _audit_context(audit, blocks["audit-data"]),
+    }
+    return _page("audit.html", context, blocks, ["charts.js", "tables.js", "audit.js"], settings)
+
+
+def _check_audit(audit: Any, *, optional: bool = False) -> None:
+    if not (isinstance(audit, Audit) or (optional and audit is None)):
+        raise InputError(f"`audit` must be what audit returns; got {type(audit).__name__}.")
+
+
+def _audit_context(audit: Audit, data: dict[str, Any]) -> dict[str, Any]:
+    head, *paragraphs = audit.summary().splitlines()
+    return {
+        "head": head,
+        "paragraphs": [line for line in paragraphs if not line.startswith("Note: ")],
+        "notes": audit.notes,
+        "figures": audit_figures(audit),
+        "answer": audit.answer,
+        "verdict": None if audit.answer is None else audit.answer.verdict.value,
+        "exchangeability": exchangeability_words(audit),
+        "groups": data["groups"],
+        "level": percent(audit.confidence),
+        "families": audit.tasks.family is not None,
+    }
+
+
+def _page(
+    template: str,
+    context: dict[str, Any],
+    blocks: dict[str, dict[str, Any]],
+    scripts: list[str],
+    settings: Mapping[str, Any] | None,
+) -> str:
+    """Return the page of a template, with its data, its one script and that script's hash."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InputError(f"`settings` must be names with values; got {settings!r}.")
+    script = '"use strict";\n' + "\n".join(_asset(name) for name in scripts)
+    text: str = (
+        _templates()
+        .get_template(template)
+        .render(
+            **context,
+            style=_asset("report.css"),
+            script=script,
+            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
+            blocks={name: embed(block) for name, block in blocks.items()},
+            settings={str(name): str(value) for name, value in (settings or {}).items()},
+            versions=_versions(),
+        )
+    )
+    return text
+
+
+def embed(data: Any) -> str:
+    r"""Return data as JSON that stays data inside an HTML script element.
+
+    Examples
+    --------
+    >>> print(embed({"name": "</script>"}))
+    {"name":"\u003c/script\u003e"}
+    """
+    written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return written.translate(UNSAFE)
+
+
+@cache
+def _templates() -> Any:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            "a report needs jinja2, which is not installed: pip install 'averagefair[report]'."
+        ) from error
+    return Environment(
+        loader=FunctionLoader(_asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("averagefair.report").joinpath("assets", name).read_text("utf-8")
+
+
+def _versions() -> dict[str, str]:
+    found = {"Python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "unknown"
+    return found
