@@ -315,7 +315,9 @@ class TestFrontiers:
         assert figure.axes[0].get_ylabel() == "overall error"
 
     def test_refuses_other_curves_and_panels(self, curve, tested, two):
-        with pytest.raises(InputError, match=r"of the same curve, with alphas \(0.1, 0.2\)"):
+        with pytest.raises(
+            InputError, match=r"of this very curve, with its alphas 0.1, 0.2; got one with"
+        ):
             FrontierDisplay.from_frontier(two[0], tested)
         with pytest.raises(InputError, match="got HeldOut"):
             FrontierDisplay.from_frontier(curve, curve.held_out()[0])

@@ -103,7 +103,13 @@ def whole():
         beta=0.05,
     )
     text = frontier_report(
-        curve, people.X, Y, **held_out_parts(people), choice=0.1, audit=found, settings={"seed": 0}
+        curve,
+        people.X,
+        Y,
+        held_out=generalisation(curve, **held_out_parts(people)),
+        choice=0.1,
+        audit=found,
+        settings={"seed": 0},
     )
     return people, curve, found, text
 
@@ -381,8 +387,8 @@ def test_wrong_input_is_refused(whole):
         frontier_report(curve, X[::-1], Y)
     with pytest.raises(InputError, match="was not requested"):
         frontier_report(curve, X, Y, choice=0.07)
-    with pytest.raises(InputError, match="X_new"):
-        frontier_report(curve, X, Y, X_new=people.X_new)
+    with pytest.raises(InputError, match="what generalisation"):
+        frontier_report(curve, X, Y, held_out=people.X_new)
     with pytest.raises(InputError, match="`curve` must be what frontier returns"):
         frontier_report(AverageFairClassifier(), X, Y)
     with pytest.raises(InputError, match="`audit` must be what audit returns"):

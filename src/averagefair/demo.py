@@ -14,11 +14,10 @@ from averagefair.datasets import make_synthetic
 from averagefair.datasets.synthetic import SyntheticPopulation
 from averagefair.estimator import AverageFairClassifier
 from averagefair.frontier import ALPHAS, Frontier, FrontierPoint, frontier
-from averagefair.held_out import HeldOut
-from averagefair.measure import Measurement
+from averagefair.generalisation import Corner, Generalisation, generalisation
 from averagefair.solvers import ExponentiatedGradient
 from averagefair.solvers.iterate import Callback
-from averagefair.text import table
+from averagefair.text import exactly, table
 
 SHOWN = (0.02, 0.05, 0.10, 0.15, 0.20)
 CHOICE = 0.10
@@ -35,7 +34,7 @@ class Demo:
         At the default alphas.
     published : tuple of float
         The error of the paper's own method at each of ``SHOWN``.
-    tests : tuple of HeldOut
+    measured : Generalisation
         The curve on people and tasks held out.
     audit : Audit
         Of ``CHOICE``, on people and tasks that are both new.
@@ -44,14 +43,21 @@ class Demo:
     split: SyntheticPopulation
     curve: Frontier
     published: tuple[float, ...]
-    tests: tuple[HeldOut, ...]
+    measured: Generalisation
     audit: Audit
 
     def text(self) -> str:
         """Return it as text of 80 columns: in words first, the tables last."""
         split, free = self.split, self.curve.unconstrained
         shown = [self.curve.at(alpha) for alpha in SHOWN]
-        tests = [self.tests[self.curve.points.index(point)] for point in shown]
+        corners = self.measured.corners.values()
+        tested = [
+            [
+                exactly(point.alpha),
+                *(_figures(one, self.curve.points.index(point)) for one in corners),
+            ]
+            for point in shown
+        ]
         return "\n".join(
             [
                 "Average individual fairness on the paper's synthetic population:",
@@ -70,7 +76,7 @@ class Demo:
                 ),
                 "",
                 "The same classifiers on people and tasks they have never seen (error / spread):",
-                table(OUT_OF_SAMPLE, map(_out_of_sample, shown, tests)),
+                table(OUT_OF_SAMPLE, tested),
                 "New tasks get their classifiers from the learned mapping; nothing is solved",
                 "again. Part of a spread over few tasks is noise: even equal true rates would",
                 "not look equal over 25 tasks.",
@@ -88,21 +94,23 @@ def run(callback: Callback | None = None) -> Demo:
     """Learn the whole curve, hold the paper's method beside it, test and audit."""
     split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
     curve = frontier(split.X, split.Y, ALPHAS, random_state=0, callback=callback)
-    model = curve.model(CHOICE)
+    model, later = curve.model(CHOICE), split.Y_new_tasks
+    names = [f"new task {place + 1}" for place in range(later.shape[1])]
     return Demo(
         split=split,
         curve=curve,
         published=tuple(_published_error(alpha, split) for alpha in SHOWN),
-        tests=curve.held_out(
+        measured=generalisation(
+            curve,
             X_new=split.X_new,
             Y_new_people=split.Y_new_people,
-            Y_new_tasks=split.Y_new_tasks,
+            Y_new_tasks=later,
             Y_new_both=split.Y_new_both,
         ),
         audit=model.audit(
             split.X_new,
             split.Y_new_both,
-            classifiers=model.extend(split.Y_new_tasks),
+            classifiers=model.extend(later, task_names=names),
             beta=0.05,
             groups=split.groups_new,
         ),
@@ -139,11 +147,5 @@ def _in_sample(point: FrontierPoint, published: float) -> list[str]:
     ]
 
 
-def _out_of_sample(point: FrontierPoint, test: HeldOut) -> list[str]:
-    training = Measurement(point.error, point.model.individual_rates_)
-    corners = (training, test.people, test.tasks, test.both)
-    return [f"{point.alpha:.2f}", *(_figures(corner) for corner in corners if corner)]
-
-
-def _figures(corner: Measurement) -> str:
-    return f"{corner.error:.3f} / {corner.spread:.3f}"
+def _figures(corner: Corner, place: int) -> str:
+    return f"{corner.error[place]:.3f} / {corner.spread[place]:.3f}"

@@ -138,6 +138,26 @@ def generalisation(
     return Generalisation(_corner([_training(point) for point in curve], confidence), **corners)
 
 
+def same_curve(curve: Frontier, held_out: Generalisation | None) -> Generalisation:
+    """Return what was measured of a curve, or its training corner alone; refuse another curve's."""
+    if held_out is None:
+        return generalisation(curve)
+    if not isinstance(held_out, Generalisation) or not np.array_equal(
+        held_out.training.alpha, curve.alphas
+    ):
+        raise InputError(
+            "`held_out` must be what generalisation(curve, ...) makes of this very curve, with its "
+            f"alphas {', '.join(map(str, curve.alphas))}; got {_of_what(held_out)}."
+        )
+    return held_out
+
+
+def _of_what(held_out: Any) -> str:
+    if isinstance(held_out, Generalisation):
+        return f"one with {', '.join(map(str, held_out.training.alpha.tolist()))}"
+    return type(held_out).__name__
+
+
 def _corner(rows: list[dict[str, Any]], confidence: float) -> Corner:
     n, m = rows[0].pop("n"), rows[0].pop("m")
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}

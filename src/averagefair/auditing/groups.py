@@ -102,9 +102,9 @@ class Groups(Frozen):
             )
         most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
         head = (
-            f"By {self.attribute}: mean rates run from {self.mean[least]:.3f} ({self.name[least]}, "
-            f"{self.people[least]:,} people) to {self.mean[most]:.3f} ({self.name[most]}, "
-            f"{self.people[most]:,} people)."
+            f"By {self.attribute}: mean rates run from {self.mean[least]:.3f} "
+            f"({self._called(least)}, {self.people[least]:,} people) to {self.mean[most]:.3f} "
+            f"({self._called(most)}, {self.people[most]:,} people)."
         )
         if not self.shown or np.isnan(self.between):
             return head
@@ -113,6 +113,11 @@ class Groups(Frozen):
             f"{head} Of the variance of true rates about {self.between:.0%} lies between groups "
             f"and {self.within:.0%} within them{verdict}."
         )
+
+    def _called(self, place: Any) -> str:
+        """Name a group; a number with what it is a number of."""
+        name = str(self.name[place])
+        return f"{self.attribute} {name}" if name[:1].isdigit() else name
 
     def __str__(self) -> str:
         rows = (

@@ -111,7 +111,7 @@ def frontier(
             curve,
             people.X,
             people.Y,
-            **new,
+            held_out=tested,
             choice=chosen.alpha,
             title=f"Fairness and error: {people.source}",
             settings={"command": command_line(), "data": people.source, "seed": seed},

@@ -12,7 +12,7 @@ from averagefair.auditing.frozen import Frozen
 from averagefair.drawing import BLACK, NOISE, REQUEST, SERIES
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier
-from averagefair.generalisation import BETA, Generalisation, generalisation
+from averagefair.generalisation import BETA, Generalisation, same_curve
 from averagefair.plots.given import check_kind
 from averagefair.sample import FloatArray
 from averagefair.text import percent
@@ -42,11 +42,12 @@ class FrontierDisplay(Frozen):
 
     Examples
     --------
-    >>> from averagefair import frontier
+    >>> import averagefair
     >>> from averagefair.datasets import make_synthetic
     >>> people = make_synthetic(n=40, m=20, n_holdout=40)
-    >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
-    >>> test = generalisation(curve, X_new=people.X_new, Y_new_people=people.Y_new_people)
+    >>> curve = averagefair.frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
+    >>> new = {"X_new": people.X_new, "Y_new_people": people.Y_new_people}
+    >>> test = averagefair.generalisation(curve, **new)
     >>> figure = FrontierDisplay.from_frontier(curve, test).figure()
     >>> [panel.get_ylabel() for panel in figure.axes]
     ['overall error, 95% intervals', 'distance of all but 5% from a common rate']
@@ -63,13 +64,7 @@ class FrontierDisplay(Frozen):
     ) -> FrontierDisplay:
         """Take a curve and what ``generalisation(curve, ...)`` made of it, where that is known."""
         check_kind(curve, Frontier, "a frontier")
-        measured = generalisation(curve) if held_out is None else held_out
-        check_kind(measured, Generalisation, "`held_out` as made by generalisation(curve, ...)")
-        if not np.array_equal(measured.training.alpha, curve.alphas):
-            raise InputError(
-                f"`held_out` must be of the same curve, with alphas {curve.alphas}; got "
-                f"{tuple(measured.training.alpha.tolist())}. Make it by generalisation(curve, ...)."
-            )
+        measured = same_curve(curve, held_out)
         flips = np.array([point.coin_flips for point in curve])
         free = curve.unconstrained
         return cls(measured, flips, free.error, free.spread / 2)

@@ -189,11 +189,11 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
         ),
         _figure(
             "sigma",
-            "True spread",
+            "True differences",
             figure(apart.sigma, 4),
-            f"{_interval(np.sqrt(apart.sigma2.low), np.sqrt(apart.sigma2.high), level)} By how "
-            "much true rates differ (standard deviation), the noise taken off. It is at most "
-            f"{figure(apart.upper, 4)} by the one-sided {level} bound."
+            "By how much true rates differ (standard deviation), the noise taken off. "
+            f"{_interval(np.sqrt(apart.sigma2.low), np.sqrt(apart.sigma2.high), level)} Asked only "
+            f"how large it can be: {figure(apart.upper, 4)} at most."
             if not np.isnan(apart.upper)
             else "By how much true rates differ (standard deviation), the noise taken off. No "
             "bound on it can be told.",

@@ -33,8 +33,7 @@ CORNERS = {
 
 def read_training(curve: Frontier, X: Any, Y: Any) -> Sample:
     """Read the tables a curve was learned from; refuse others."""
-    model = curve[0].model
-    sample = Sample(X, Y, individual_names=model.mapping_.individuals.individual_names)
+    model, sample = curve[0].model, Sample(X, Y)
     n, d = len(model.individual_rates_), model.classifiers_.feature_count
     if (sample.n, sample.d) != (n, d):
         raise InputError(
@@ -47,7 +46,7 @@ def read_training(curve: Frontier, X: Any, Y: Any) -> Sample:
             "X must be the table the curve was learned from, its rows in the same order; it holds "
             "other numbers."
         )
-    return sample
+    return sample.with_names(model.mapping_.individuals.individual_names)
 
 
 def frontier_data(
@@ -175,10 +174,25 @@ def bin_edges(low: float, high: float, tasks: int, common: float, alpha: float) 
     before = int(np.floor((low - first) / width - ROUNDING))
     after = int(np.ceil((high - first) / width + ROUNDING))
     edges = first + width * np.arange(before, max(after, before + 1) + 1)
+    edges = _within(edges, width / 2, (common - alpha, common + alpha))
     # Whoever a constraint holds at the end of the band is inside, but for rounding.
     edges[edges < common] -= ROUNDING
     edges[edges >= common] += ROUNDING
     return np.asarray(edges, dtype=np.float64)
+
+
+def _within(edges: FloatArray, least: float, band: tuple[float, float]) -> FloatArray:
+    """Cut bins to [0, 1], since a rate is a share; what is left of an outer bin joins the next.
+
+    Unless it is at least so wide, or ends where the band ends.
+    """
+    first, last = max(edges[0], 0.0), min(edges[-1], 1.0)
+    inner = edges[(edges > first + ROUNDING) & (edges < last - ROUNDING)]
+    if inner.size and inner[0] - first < least and abs(inner[0] - band[0]) > ROUNDING:
+        inner = inner[1:]
+    if inner.size and last - inner[-1] < least and abs(inner[-1] - band[1]) > ROUNDING:
+        inner = inner[:-1]
+    return np.concatenate([[first], inner, [last]])
 
 
 def _columns(rates: FloatArray, present: NDArray[np.bool_]) -> FloatArray:
@@ -240,6 +254,7 @@ def _point(point: FrontierPoint) -> dict[str, Any]:
     return row | {
         "common_rate": list(common) if isinstance(common, tuple) else [common],
         "label": f"{point.alpha:g}",
+        "outside_text": percent(point.certificate.outside),
         "statement": point.statement(),
         "met": point.certificate.met,
         "certificate": certificate_lines(point.certificate),
@@ -264,7 +279,7 @@ def _corner(name: str, corner: Corner) -> dict[str, Any]:
 
 def curve_table(data: dict[str, Any]) -> dict[str, Any]:
     """Return the whole curve as written: the head and a row of cells for each alpha."""
-    head = ["alpha", "error", "spread", "outside", "common rate", "gap", "columns", "seconds"]
+    known = [point["gap"] is not None for point in data["points"]]
     rows = [
         [
             point["label"],
@@ -272,14 +287,24 @@ def curve_table(data: dict[str, Any]) -> dict[str, Any]:
             _written(point["spread"]),
             "unknown" if point["outside"] is None else percent(point["outside"]),
             " ".join(map(_written, point["common_rate"])),
-            _written(point["gap"]),
+            *([_written(point["gap"])] if any(known) else []),
             str(point["columns"]),
             _written(point["seconds"], 2),
             _written(point["coin_flips"]),
         ]
         for point in data["points"]
     ]
+    gap = ["gap"] if any(known) else []  # nothing is known of it anywhere: no column
+    head = ["alpha", "error", "spread", "outside", "common rate", *gap, "columns", "seconds"]
     return {"head": [*head, "coin flips"], "rows": rows}
+
+
+def worst_table(data: dict[str, Any]) -> list[list[str]]:
+    """Return who is worst off at the alpha to start with, as written."""
+    worst = data["rates"][data["widest_rate"]]["worst_off"][data["start"]]
+    columns = (worst["rate"], worst["unconstrained"])
+    written = ([_written(value) for value in column] for column in columns)
+    return [list(row) for row in zip(map(str, worst["name"]), *written, strict=True)]
 
 
 def corner_tables(data: dict[str, Any]) -> list[dict[str, Any]]:

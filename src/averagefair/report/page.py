@@ -20,7 +20,7 @@ from typing import Any
 from averagefair.auditing import Audit
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier
-from averagefair.generalisation import generalisation
+from averagefair.generalisation import Generalisation, same_curve
 from averagefair.rates import spoken
 from averagefair.report.audit_data import audit_data, audit_figures, exchangeability_words
 from averagefair.report.frontier_data import (
@@ -28,6 +28,7 @@ from averagefair.report.frontier_data import (
     curve_table,
     frontier_data,
     read_training,
+    worst_table,
 )
 from averagefair.text import percent
 
@@ -41,10 +42,7 @@ def frontier_report(
     X: Any,
     Y: Any,
     *,
-    X_new: Any = None,
-    Y_new_people: Any = None,
-    Y_new_tasks: Any = None,
-    Y_new_both: Any = None,
+    held_out: Generalisation | None = None,
     choice: float | None = None,
     audit: Audit | None = None,
     title: str | None = None,
@@ -57,8 +55,8 @@ def frontier_report(
     curve : Frontier
     X, Y : array-like or DataFrame
         The tables the curve was learned from.
-    X_new, Y_new_people, Y_new_tasks, Y_new_both
-        People and tasks held out, as for :func:`averagefair.held_out`.
+    held_out : Generalisation, optional
+        The curve on people and tasks held out, from :func:`averagefair.generalisation`.
     choice : float, optional
         The alpha the page opens at, one of the curve's. Default: the middle one.
     audit : Audit, optional
@@ -82,20 +80,15 @@ def frontier_report(
     _check_audit(audit, optional=True)
     start = len(curve) // 2 if choice is None else curve.points.index(curve.at(choice))
     sample = read_training(curve, X, Y)
-    test = generalisation(
-        curve,
-        X_new=X_new,
-        Y_new_people=Y_new_people,
-        Y_new_tasks=Y_new_tasks,
-        Y_new_both=Y_new_both,
-    )
-    data = frontier_data(curve, sample, test, start)
+    measured = same_curve(curve, held_out)
+    data = frontier_data(curve, sample, measured, start)
     blocks = {"frontier-data": data}
     context = {
         "title": title or "What average individual fairness costs",
         "data": data,
         "point": data["points"][start],
         "table": curve_table(data),
+        "worst": worst_table(data),
         "corners": corner_tables(data),
         "several": len(data["rates"]) > 1,
         "beta": percent(data["beta"]),

@@ -30,7 +30,7 @@
     return {
       label: test.p === null ? "The test cannot be made." : `What chance alone would show, and what was observed: p = ${test.p.toPrecision(3)}.`,
       x: domain([edges, [test.statistic], some ? [] : [0]]), y: [0, 1.1 * Math.max(1, ...test.counts)], height: 250,
-      xLabel: "differences between people", yLabel: "how often",
+      xLabel: "differences between people: 0 is what noise makes on average", yLabel: "how often", yWhole: true,
       layers: [
         ...(some ? [{ type: "bars", edges, counts: test.counts, tone: "orange", name: `by chance alone (${flips})` }] : []),
         { type: "rule", at: test.statistic, tone: "blue", name: "observed" },

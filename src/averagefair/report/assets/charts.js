@@ -56,6 +56,11 @@ function domain(lists, margin = 0.06) {
   return [low - room, high + room];
 }
 
+// A scale of what is never negative, such as an error.
+function fromZero([low, high]) {
+  return [Math.max(0, low), high];
+}
+
 // Make a chart in a box: spec() says what to draw, and is asked again whenever it is redrawn.
 function chart(box, spec) {
   const one = { box, width: LEAST_WIDTH, draw: (width) => drawChart(box, spec(), width) };
@@ -82,7 +87,8 @@ window.addEventListener("afterprint", () => {
 
 function drawChart(box, spec, width) {
   const height = spec.height || Math.round(Math.min(360, Math.max(230, width * 0.42)));
-  const yTicks = spec.rows ? [] : ticks(...spec.y, Math.max(2, height / 55));
+  const yTicks = spec.rows ? [] : ticks(...spec.y, Math.max(2, height / 55)).filter(
+    ([value]) => !spec.yWhole || Number.isInteger(value));
   const widest = Math.max(0, ...(spec.rows || yTicks.map((tick) => tick[1])).map((t) => t.length));
   const left = Math.min(width * 0.4, 14 + 7 * widest + (spec.yLabel ? 14 : 0));
   const frame = { left, top: 10, right: width - 24, bottom: height - 42 };
@@ -121,8 +127,12 @@ function drawAxes(root, spec, frame, x, y, yTicks, height) {
   });
   for (const [value, text] of ticks(...spec.x, Math.max(2, (frame.right - frame.left) / 62))) {
     svg("line", { x1: x(value), x2: x(value), y1: frame.bottom, y2: frame.bottom + 4, class: "axis" }, axes);
-    const label = svg("text", { x: x(value), y: frame.bottom + 17, "text-anchor": "middle" }, axes);
-    label.textContent = spec.xWhole ? count(Number(text)) : text;
+    const said = spec.xWhole ? count(Number(text)) : text;
+    const near = x(value) + 3.5 * said.length > frame.right + 22; // else it would be cut off
+    const label = svg("text", {
+      x: near ? frame.right + 22 : x(value), y: frame.bottom + 17, "text-anchor": near ? "end" : "middle",
+    }, axes);
+    label.textContent = said;
   }
   svg("line", { x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom, class: "axis" }, axes);
   const middle = (frame.left + frame.right) / 2;

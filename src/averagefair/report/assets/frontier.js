@@ -33,8 +33,8 @@
       label: `Error against alpha. At alpha ${here().label} the training error is ${written(here().error)}, ` +
         `${written(here().coin_flips)} by coin flips and ${written(data.unconstrained.error)} without a constraint.`,
       x: alphaDomain,
-      y: domain([column("error"), column("coin_flips"), [data.unconstrained.error],
-        ...corners.flatMap(([, corner]) => [corner.error, corner.error_low, corner.error_high])]),
+      y: fromZero(domain([column("error"), column("coin_flips"), [data.unconstrained.error],
+        ...corners.flatMap(([, corner]) => [corner.error, corner.error_low, corner.error_high])])),
       xLabel: "alpha: how far from the common rate anybody may be",
       yLabel: "error", layers,
     };
@@ -44,18 +44,19 @@
     const rate = data.rates[state.rate], now = rate.histograms[state.place];
     const common = here().common_rate[state.rate], edges = rate.edges[state.place];
     const free = rate.unconstrained[state.place];
-    const inBand = common === null ? [] : [common - here().alpha, common + here().alpha];
+    const rated = now.some((number) => number > 0) && common !== null;
+    const inBand = rated ? [common - here().alpha, common + here().alpha] : [];
     return {
       label: `How many people have which ${rate.name} rate at alpha ${here().label}, and without a constraint. ` +
         `The common rate is ${written(common)}.`,
       x: [rate.low, rate.high],
       y: [0, 1.08 * Math.max(1, ...now, ...free)],
-      xLabel: `individual ${rate.name} rate`, yLabel: "people",
+      xLabel: `individual ${rate.name} rate`, yLabel: "people", yWhole: true,
       layers: [
         { type: "span", from: inBand[0] ?? null, to: inBand[1] ?? null, tone: "band", name: "common rate ± alpha" },
         { type: "bars", edges, counts: now, tone: "blue", name: `at alpha ${here().label}` },
         { type: "outline", edges, counts: free, tone: "red", dash: "5 3", name: "without a constraint" },
-        { type: "rule", at: common, tone: "ink", dash: "2 3", name: "common rate" },
+        { type: "rule", at: rated ? common : null, tone: "ink", dash: "2 3", name: "common rate" },
       ],
     };
   }
@@ -108,9 +109,10 @@
 
   function showFigures() {
     const point = here();
-    for (const name of ["error", "spread", "outside", "coin_flips"]) {
+    for (const name of ["error", "spread", "coin_flips"]) {
       setFigure(name, written(point[name]), point[name] ?? "");
     }
+    setFigure("outside", point.outside_text, point.outside ?? "");
     setFigure("common_rate", point.common_rate.map((one) => written(one)).join(", "), point.common_rate.join(","));
     setFigure("columns", String(point.columns), point.columns);
     document.getElementById("statement").textContent = point.statement;

@@ -35,6 +35,12 @@ function dataTable(box, columns, data, options) {
   function turn(by) {
     state.from = Math.max(0, state.from + by);
     draw();
+    scroll.scrollTop = 0;
+  }
+
+  // Letters as one types them: without case, without accents.
+  function plainLetters(text) {
+    return String(text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   }
 
   function sort(column) {
@@ -66,12 +72,13 @@ function dataTable(box, columns, data, options) {
   }
 
   function find() {
-    const wanted = state.find.trim().toLowerCase();
+    const wanted = plainLetters(state.find.trim());
     const searched = columns.filter((column) => !column.number).map((column) => state.data[column.key]);
     state.shown = !wanted ? state.order : state.order.filter((row) =>
-      searched.some((list) => String(list[row] ?? "").toLowerCase().includes(wanted)));
+      searched.some((list) => plainLetters(list[row]).includes(wanted)));
     state.from = 0;
     draw();
+    scroll.scrollTop = 0;
   }
 
   function draw() {
@@ -88,8 +95,8 @@ function dataTable(box, columns, data, options) {
     });
     body.replaceChildren(...rows);
     const all = state.shown.length;
-    scroll.scrollTop = 0;
-    where.textContent = all ? `${count(state.from + 1)}–${count(to)} of ${count(all)}` : "none found";
+    const by = state.find.trim() ? `, searched for “${state.find.trim()}”` : "";
+    where.textContent = (all ? `${count(state.from + 1)}–${count(to)} of ${count(all)}` : "none found") + by;
     back.disabled = state.from === 0;
     next.disabled = to >= all;
     pager.hidden = all <= PAGE && !state.find;
@@ -98,10 +105,11 @@ function dataTable(box, columns, data, options) {
   arrange();
   // Other numbers in the same rows: the order and the page stay unless sorted by what changed.
   return { update(changed) {
-    const from = state.from;
+    const from = state.from, down = scroll.scrollTop;
     state.data = changed;
     arrange();
     state.from = from < state.shown.length ? from : 0;
     draw();
+    scroll.scrollTop = down;
   } };
 }
