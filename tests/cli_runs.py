@@ -6,7 +6,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -42,12 +45,89 @@ def run(folder, *args, code=0, stdin=b"", **more):
     done = subprocess.run(
         command(*args), cwd=folder, input=stdin, capture_output=True, env=environment(**more)
     )
-    done.out, done.err = done.stdout.decode(), done.stderr.decode()
+    return _checked(args, done.returncode, done.stdout, done.stderr, code)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended and what it said."""
+
+    returncode: int
+    out: str
+    err: str
+
+
+def _checked(args, returncode, out, err, code):
+    done = Done(returncode, out.decode(), err.decode())
     assert "Traceback" not in done.out + done.err, done.err
     assert not _ESCAPE.search(done.out + done.err), "escape codes where there is no terminal"
     if code is not None:
-        assert done.returncode == code, f"{args}: {done.returncode}\n{done.out}\n{done.err}"
+        assert returncode == code, f"{args}: {returncode}\n{done.out}\n{done.err}"
     return done
+
+
+class Forks:
+    """Many commands at the price of one start.
+
+    A Python that has imported everything makes a process of its own for each command: with its own
+    folder, arguments, streams and exit code, as from a shell, but without the second that imports
+    take.
+    """
+
+    _SCRIPT = """
+import gc, json, os, sys
+import averagefair.cli.app, averagefair.estimator, averagefair.persistence, averagefair.report
+import pyarrow.csv, pyarrow.compute, pyarrow.parquet, safetensors.numpy
+from averagefair.cli import main
+
+gc.freeze()  # else every child walks through, and copies, all that was imported
+
+jobs, answers = os.fdopen(os.dup(0)), os.dup(1)
+for line in jobs:
+    job = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        break
+    _, status = os.waitpid(child, 0)
+    os.write(answers, f"{os.waitstatus_to_exitcode(status)}\\n".encode())
+else:
+    os._exit(0)
+os.chdir(job["folder"])
+for number, name in enumerate(job["streams"]):
+    flags = os.O_RDONLY if number == 0 else os.O_WRONLY
+    os.dup2(os.open(name, flags), number)
+sys.argv = ["averagefair", *job["args"]]
+main()
+"""
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", self._SCRIPT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        return self
+
+    def __exit__(self, *_):
+        self._server.stdin.close()
+        self._server.stdout.close()
+        self._server.wait()
+        self._folder.cleanup()
+
+    def run(self, folder, *args, code=0, stdin=b""):
+        """As the function of that name."""
+        streams = [Path(self._folder.name) / name for name in ("stdin", "stdout", "stderr")]
+        for path, content in zip(streams, (stdin, b"", b""), strict=True):
+            path.write_bytes(content)
+        args = [*map(str, args)]
+        job = {"folder": str(folder), "args": args, "streams": [*map(str, streams)]}
+        self._server.stdin.write(json.dumps(job) + "\n")
+        self._server.stdin.flush()
+        returncode = int(self._server.stdout.readline())
+        return _checked(args, returncode, streams[1].read_bytes(), streams[2].read_bytes(), code)
 
 
 def together(jobs):

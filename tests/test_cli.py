@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pty
 import re
@@ -24,6 +25,7 @@ from cli_runs import (
     SHUFFLED,
     TASKS,
     Y_LATER,
+    Forks,
     X,
     Y,
     cells,
@@ -70,6 +72,12 @@ def shop(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shop")
     write_people(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def forks():
+    with Forks() as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +170,38 @@ def test_a_file_in_standard_input_with_signs_in_its_names(tmp_path):
     assert found["tasks"] == ["task[1]*", "täsk ?", *TASKS[3:]]
     assert found["features"] == features
     assert load(tmp_path / "odd.model").task_names_ == tuple(found["tasks"])
+
+
+@pytest.mark.xfail(
+    strict=True, reason="signs within quotes are counted when the separator is looked for"
+)
+def test_a_quoted_name_may_hold_other_separators(tmp_path):
+    for name, delimiter, odd in (("a.csv", ",", "pay; gross; net"), ("b.csv", ";", "a,b,c,d")):
+        write(
+            tmp_path / name,
+            ["person", odd, "task_1"],
+            [[one, x, y] for one, x, y in zip(IDS, X[:, 0], Y[:, 0], strict=True)],
+            delimiter=delimiter,
+            quoting=csv.QUOTE_NONNUMERIC,
+        )
+        done = run(
+            tmp_path,
+            *("fit", name, "-t", "task_1", "--id", "person", "--max-rounds", "2"),
+            *("-o", "m", "--json"),
+        )
+        assert strict(done.out)["features"] == [odd]
+
+
+def test_the_line_ends_of_old_macs_are_read(shop, forks, tmp_path):
+    text = (shop / "people.csv").read_bytes()
+    (tmp_path / "mac.csv").write_bytes(text.replace(b"\n", b"\r"))
+    done = forks.run(
+        tmp_path,
+        *("fit", "mac.csv", "-t", "task_*", "--id", "person", "--max-rounds", "2"),
+        *("-o", "m", "--json"),
+    )
+    assert strict(done.out)["people"] == 40
+    assert strict(done.out)["tasks"] == TASKS
 
 
 def test_options_reach_the_solver_and_the_rates(shop, tmp_path):
@@ -341,7 +381,7 @@ def judged(tmp_path_factory):
     wrong = rng.random(labels.shape) < np.linspace(0.05, 0.6, 40)[:, None]
     chances = np.where(np.nan_to_num(labels) == wrong, 0.25, 0.875)
     groups = np.where(np.arange(40) < 20, "nördlich; A", "B")
-    tasks = [f"ta,sk {place}" for place in range(12)]
+    tasks = [f"täsk {place}" for place in range(12)]
     spelled = [
         [
             BLANK[(row + place) % len(BLANK)].strip('"')
@@ -420,31 +460,22 @@ def test_an_audit_of_three_kinds_of_file_is_pythons(judged):
     assert "nördlich; A" in page
 
 
-def test_fail_above_fails_above_and_not_below(judged):
-    folder, *_ = judged
-    found = audit(*(pd.DataFrame(part) for part in judged[2:4]), individual_names=judged[4])
-    figures = {name: figure(found) for name, figure in FIGURES.items()}
-    labels, chances = judged[2:4]
+def test_fail_above_fails_above_and_not_below(judged, forks):
+    folder, _, labels, chances, people = judged
+    found = audit(pd.DataFrame(labels), pd.DataFrame(chances), individual_names=people)
     known = ~np.isnan(labels)
     rates = np.where(known, np.abs(np.nan_to_num(labels) - chances), 0).sum(1) / known.sum(1)
+    figures = {name: figure(found) for name, figure in FIGURES.items()}
     assert figures["spread"] == pytest.approx(np.ptp(rates))
     assert figures["mean"] == pytest.approx(rates.mean())
-
-    def ask(name, bound, code):
-        args = ("audit", "labels.csv", "decisions.parquet", "--id", "who", "--json")
-        done = run(folder, *args, "--fail-on", name, "--fail-above", repr(bound), code=code)
-        told = strict(done.out)
-        assert told["failed"] is bool(code)
-        assert told["fail_on"] == name
-        assert told["figure"] == pytest.approx(figures[name], abs=1e-12)
-
-    together(
-        [
-            lambda name=name, bound=figure + step, code=code: ask(name, bound, code)
-            for name, figure in figures.items()
-            for step, code in ((1e-9, 0), (-1e-9, 1))
-        ]
-    )
+    args = ("audit", "labels.csv", "decisions.parquet", "--id", "who", "--json")
+    for name, figure in figures.items():
+        for step, code in ((1e-9, 0), (-1e-9, 1)):
+            bound = repr(figure + step)
+            done = forks.run(folder, *args, "--fail-on", name, "--fail-above", bound, code=code)
+            told = strict(done.out)
+            assert (told["failed"], told["fail_on"]) == (bool(code), name)
+            assert told["figure"] == pytest.approx(figure, abs=1e-12)
 
 
 def test_a_request_shown_not_to_be_met_exits_with_1(tmp_path):
@@ -463,7 +494,7 @@ def test_a_request_shown_not_to_be_met_exits_with_1(tmp_path):
     )
     assert strict(unmet.out)["answer"]["verdict"] == Verdict.NOT_MET.value
     assert strict(unmet.out)["failed"] is True
-    assert "everybody" not in wide.err
+    assert "within 0.4 of a common rate" in " ".join(wide.out.split())
 
 
 def test_decisions_go_through_a_pipe_into_an_audit(shop, fitted, decided):
@@ -659,10 +690,9 @@ def test_reproduce_says_that_it_is_not_there(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("help")
-    shown = together([lambda one=one: run(folder, one, "--help") for one in COMMANDS])
-    return dict(zip(COMMANDS, (done.out for done in shown), strict=True))
+    return {name: forks.run(folder, name, "--help").out for name in COMMANDS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -731,11 +761,21 @@ def test_completion_knows_the_commands_and_the_rates(tmp_path):
 # What a process must and must not do
 
 
+HIDE = """
+import sys
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pandas", "polars", "matplotlib"):
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Hide())
+"""
+
+
 def test_neither_pandas_nor_polars_nor_matplotlib_is_needed(shop, fitted, tmp_path):
     """Whether installed or not: they are made to look missing."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\nfor name in ('pandas', 'polars', 'matplotlib'):\n    sys.modules[name] = None\n"
-    )
+    (tmp_path / "sitecustomize.py").write_text(HIDE)
     hidden = {"PYTHONPATH": str(tmp_path)}
     together(
         [
@@ -836,7 +876,6 @@ def test_an_output_is_replaced_whole_and_keeps_its_permissions(shop, fitted, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["decisions.csv"]
 
 
-@pytest.mark.xfail(strict=True, reason="an output that is no file is replaced by a file")
 def test_an_output_that_is_no_file_stays_what_it_is(shop, fitted, tmp_path):
     """As /dev/null is not: run as root, -o /dev/null would do away with it."""
     os.mkfifo(tmp_path / "pipe")

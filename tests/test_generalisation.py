@@ -210,7 +210,6 @@ def test_what_does_not_fit_together_is_refused(change, message, plain):
         generalisation(plain.curve, **(plain.new | change))
 
 
-@pytest.mark.xfail(strict=True, reason="confidence is looked at only where there is a corner")
 def test_a_confidence_that_is_none_is_refused_though_nothing_is_held_out(plain):
     with pytest.raises(InputError, match="confidence"):
         generalisation(plain.curve, confidence=3.0)
@@ -265,15 +264,7 @@ def test_names_change_no_figure(named):
         ("Y_new_people", 0),
         ("Y_new_tasks", 0),
         ("Y_new_both", 0),
-        pytest.param(
-            "Y_new_both",
-            1,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="_row compares only the number of tasks: labels of one task are held "
-                "against the classifier of another; held_out refuses it",
-            ),
-        ),
+        ("Y_new_both", 1),
     ],
 )
 def test_tables_in_another_order_are_refused(part, axis, named):
@@ -324,11 +315,7 @@ def test_nothing_is_made_up_where_all_labels_are_blank(plain):
     [
         (0.0, ["false_positive", "false_negative"]),
         (1.0, ["false_negative", "false_positive"]),
-        pytest.param(
-            1.0,
-            ["false_positive", "false_negative"],
-            marks=pytest.mark.xfail(strict=True, reason="max() keeps a NaN that comes first"),
-        ),
+        (1.0, ["false_positive", "false_negative"]),
     ],
     ids=str,
 )
@@ -342,10 +329,6 @@ def test_a_rate_that_nobody_has_is_passed_over(label, rate):
         assert found.near[k] == pytest.approx(half_window(rates, BETA), abs=1e-12)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="frontier measures the classifiers of all tasks on those learned from: InputError",
-)
 @pytest.mark.parametrize("rate", [ErrorRate(holdout_tasks=2), FalsePositiveRate(holdout_tasks=2)])
 @pytest.mark.filterwarnings("ignore::averagefair.UndefinedRateWarning")
 def test_a_curve_with_tasks_set_aside_has_a_training_corner(rate):

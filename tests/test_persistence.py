@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -449,7 +450,7 @@ def test_a_file_is_arrays_and_a_manifest_and_nothing_else(extendable, tmp_path):
     assert content[8:9] == b"{"
     stored = {name.split(".")[0] for name in head}
     people_too = {"people", "rule", "mapping"} if extendable else set()
-    assert stored - {"linear", "constant"} == {"chances", "task_weights"} | people_too
+    assert stored - {"linear", "constant"} == {"chances", "digest", "task_weights"} | people_too
     assert ("mapping" in contents(path)[1]) == extendable
 
 
@@ -524,14 +525,12 @@ def test_later_classifiers_cannot_be_stored_as_extendable(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.xfail(strict=True, reason="AttributeError: 'NoneType' object has no attribute")
 def test_a_model_without_its_people_cannot_be_saved_as_extendable(tmp_path):
     same = there_and_back(fitted("ridge").model, tmp_path / "fair.model")
     with pytest.raises(InputError, match="individuals"):
         save(same, tmp_path / "again.model", extendable=True)
 
 
-@pytest.mark.xfail(strict=True, reason="TypeError: not JSON serializable")
 @pytest.mark.parametrize("l2", [np.float32(0.5), np.int64(1)], ids=["float32", "int64"])
 def test_settings_may_be_any_numbers(l2, tmp_path):
     one = short(oracle=RegressionOracle(l2=l2))
@@ -540,7 +539,6 @@ def test_settings_may_be_any_numbers(l2, tmp_path):
     assert_decides_the_same(one.extend(labels), same.extend(labels), STRANGERS)
 
 
-@pytest.mark.xfail(strict=True, reason="TypeError or ValueError from json.dumps")
 @pytest.mark.parametrize(
     "origin",
     [{"gap": math.nan}, {"of": object()}, [1]],
@@ -560,7 +558,6 @@ ODD_INDICES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="names go through JSON: dates raise, pairs become a table")
 @pytest.mark.parametrize("index", ODD_INDICES.values(), ids=ODD_INDICES.keys())
 def test_people_may_be_named_by_anything(index, tmp_path):
     X, Y = people()
@@ -600,29 +597,17 @@ def test_a_file_with_something_behind_it_is_refused(whole, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["head", "arrays"])
-def test_a_flipped_bit_is_refused_or_leaves_a_model_that_works(part, whole, tmp_path):
+def test_a_flipped_bit_is_refused(part, whole, tmp_path):
     rng = np.random.default_rng(0)
     start = 8 + struct.unpack("<Q", whole[:8])[0]
     first, last = (0, start) if part == "head" else (start, len(whole))
     path = tmp_path / "flipped.model"
-    complaints = []
     for _ in range(200):
         content = bytearray(whole)
         content[rng.integers(first, last)] ^= 1 << rng.integers(8)
         path.write_bytes(content)
-        try:
-            one = load(path)
-        except InputError as error:
-            complaints.append(str(error))
-            continue
-        chances = one.classifiers_.decision_probability(STRANGERS)
-        assert chances.shape == (len(STRANGERS), M)
-        assert chances.min() >= 0
-        assert chances.max() <= 1
-        assert set(np.unique(one.classifiers_.predict(STRANGERS))) <= {0, 1}
-        assert str(one.certificate_)
-    assert 0 < len(complaints) < 200
-    assert all(str(path) in complaint for complaint in complaints)
+        with pytest.raises(InputError, match=r"flipped\.model (is|has)"):
+            load(path)
 
 
 FOREIGN = {
@@ -665,8 +650,18 @@ def altered(whole, folder, change):
     arrays, head = contents(path)
     change(arrays, head)
     arrays = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
-    path.write_bytes(packed(arrays, {"manifest": json.dumps(head)}))
+    text = json.dumps(head)
+    arrays.pop("digest", None)
+    path.write_bytes(packed(arrays | {"digest": seal(arrays, text)}, {"manifest": text}))
     return path
+
+
+def seal(arrays, text):
+    """Return the hash of a manifest and its arrays, so that a change looks as if it was meant."""
+    parts = [text.encode()]
+    for name, part in sorted(arrays.items()):
+        parts += [f"\n{name} {part.dtype.str} {part.shape}\n".encode(), part.tobytes()]
+    return np.frombuffer(blake2b(b"".join(parts), digest_size=16).digest(), np.uint8)
 
 
 def of_array(name, change):
@@ -724,9 +719,9 @@ MISFITS = {
     "no such reason": of_certificate(stop_reason="bored"),
     "no such alpha": of_certificate(requested_alpha=2.0),
     "no such beta": of_certificate(requested_beta=-1),
-    "no such oracle": of_mapping(oracle="delphi"),
-    "no such setting": of_mapping(oracle_settings={"l2": -1.0}),
-    "another oracle's setting": of_mapping(oracle="stump"),
+    "no such oracle": of_mapping(oracle={"kind": "delphi", "settings": {}}),
+    "no such setting": of_mapping(oracle={"kind": "regression", "settings": {"l2": -1.0}}),
+    "another oracle's setting": of_mapping(oracle={"kind": "stump", "settings": {"l2": 1.0}}),
     "one chance of a round less": of_array("mapping.chances", lambda q: q[1:]),
     "names that are no text": of_array("people.names", lambda names: names[:-1]),
 }
@@ -771,21 +766,18 @@ OTHER_ERRORS = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="_read_model does not check these; they fail later or never")
 @pytest.mark.parametrize("change", UNSEEN.values(), ids=UNSEEN.keys())
 def test_damage_is_noticed_when_a_file_is_read(change, whole, tmp_path):
     with pytest.raises(InputError, match="is damaged"):
         load(altered(whole, tmp_path, change))
 
 
-@pytest.mark.xfail(strict=True, reason="read_model lets these errors through")
 @pytest.mark.parametrize("change", [one for one, _ in OTHER_ERRORS.values()], ids=OTHER_ERRORS)
 def test_damage_raises_no_other_error(change, whole, tmp_path):
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match=r"is damaged|not a whole model file"):
         load(altered(whole, tmp_path, change))
 
 
-@pytest.mark.xfail(strict=True, reason="MemoryError: decide is asked before the number is checked")
 def test_a_constant_of_too_many_tasks_is_refused(tmp_path):
     save(fitted("constants").model, tmp_path / "fair.model")
     content = (tmp_path / "fair.model").read_bytes()
@@ -794,7 +786,6 @@ def test_a_constant_of_too_many_tasks_is_refused(tmp_path):
         load(altered(content, tmp_path, change))
 
 
-@pytest.mark.xfail(strict=True, reason="_unpack lets TypeError and AttributeError through")
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3"])
 def test_arrays_of_kinds_that_numpy_does_not_know_are_refused(kind, tmp_path):
     size = {"BF16": 2, "F8_E4M3": 1}[kind]
@@ -806,7 +797,6 @@ def test_arrays_of_kinds_that_numpy_does_not_know_are_refused(kind, tmp_path):
         load(tmp_path / "other.model")
 
 
-@pytest.mark.xfail(strict=True, reason="RecursionError from json.loads")
 def test_a_manifest_too_deep_is_refused(tmp_path):
     content = packed({"a": np.ones(1)}, {"manifest": "[" * 100_000})
     (tmp_path / "deep.model").write_bytes(content)

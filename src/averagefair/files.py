@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import re
 import sys
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from averagefair.errors import InputError, some_of
 from averagefair.sampling import id_text
+from averagefair.tables import is_missing
 
 STREAM = "-"
 BLANKS = ("", "na", "n/a", "nan", "null", "none")
@@ -60,14 +62,15 @@ class FileTable:
         """Return the table with its rows known by an id column, one row for each person."""
         if column is None:
             return self
-        values = self._column(column, "--id")
-        try:
-            ids = id_text(np.array(values.to_pylist(), dtype=object))
-        except InputError:
-            ids = np.array([])
-        blank = [row for row, value in enumerate(values.to_pylist()) if value in (None, "")]
-        if blank or ids.size < len(self):
-            self.refuse(blank[0] if blank else 0, column, "the id is blank: who is it?")
+        values = self._values(column, "--id")
+        for row, value in enumerate(values):
+            if is_missing(value) or value == "":
+                self.refuse(row, column, "the id is blank; every row must say who it is")
+            if isinstance(value, list | dict | bytes):
+                self.refuse(row, column, f"an id must be a word or a number; got {value!r}")
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values
+        ids = id_text(cells)
         first: dict[str, int] = {}
         for row, one in enumerate(ids.tolist()):
             if first.setdefault(one, row) != row:
@@ -127,7 +130,7 @@ class FileTable:
 
     def words(self, name: str, option: str) -> list[str | None]:
         """Return a column as words; None where blank."""
-        values = self._column(name, option).to_pylist()
+        values = self._values(name, option)
         text = [None if value is None else str(value).strip() for value in values]
         return [None if one is None or one.lower() in BLANKS else one for one in text]
 
@@ -148,10 +151,14 @@ class FileTable:
             self.refuse(row, names[place], f"{rule}; got {out[row, place]:g}")
         return out
 
-    def _column(self, name: str, option: str) -> Any:
+    def _values(self, name: str, option: str) -> list[Any]:
         if name not in self.columns:
             self._no_column(name, option)
-        return self.columns[name]
+        try:
+            values: list[Any] = self.columns[name].to_pylist()
+        except ValueError as error:
+            raise InputError(f"{self.source}: column {name!r} is damaged: {error}.") from None
+        return values
 
     def _no_column(self, name: str, option: str) -> NoReturn:
         near = get_close_matches(name, list(self.columns), 1)
@@ -174,24 +181,33 @@ class FileTable:
         try:
             return np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return self._one_by_one(name, column.to_pylist())
+            return self._one_by_one(name)
 
-    def _one_by_one(self, name: str, values: list[Any]) -> NDArray[np.float64]:
+    def _one_by_one(self, name: str) -> NDArray[np.float64]:
         """Read what is not all numbers: truth values, or a complaint about the first other."""
+        values = self._values(name, "")
         out = np.empty(len(values))
         for row, value in enumerate(values):
             try:
-                out[row] = np.nan if value is None else float(TRUTH.get(value, value))
+                out[row] = _number(value)
             except (TypeError, ValueError):
-                given = self.columns[name][row].as_py()
                 self.refuse(
                     row,
                     name,
-                    f"holds {given!r} where a number must stand. If the column is no feature or "
+                    f"holds {value!r} where a number must stand. If the column is no feature or "
                     "task, choose others (--features, --tasks, --ignore); if it says who the row "
                     f"is, pass --id {name}",
                 )
         return out
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str):
+        value = value.strip().lower()
+        if "_" in value:
+            raise ValueError  # which float() would read as 1_000
+        value = math.nan if value in BLANKS else TRUTH.get(value, value)
+    return math.nan if value is None else float(value)
 
 
 def read_file(path: str) -> FileTable:
@@ -215,7 +231,7 @@ def _parquet(data: bytes, source: str) -> dict[str, Any]:
 
     try:
         table = pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"{source} is not a whole Parquet file: {error}") from None
     _check_head(table.column_names, source)
     return dict(zip(table.column_names, table.columns, strict=True))
@@ -225,6 +241,7 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
+    data = data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
     head, delimiter = _head(data, source)
     options = {
         "parse_options": ParseOptions(
@@ -235,10 +252,10 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
     try:
         table = read_csv(pa.BufferReader(data), **options)
     except pa.ArrowInvalid:
-        try:  # once more, in one thread, which knows its rows
-            table = read_csv(
-                pa.BufferReader(data), read_options=ReadOptions(use_threads=False), **options
-            )
+        # Once more, in one thread, which knows its rows, and with room for lines of any length.
+        whole = ReadOptions(use_threads=False, block_size=min(max(len(data), 1), 2**31 - 1))
+        try:
+            table = read_csv(pa.BufferReader(data), read_options=whole, **options)
         except pa.ArrowInvalid as error:
             _complain(error, source)
     return dict(zip(table.column_names, table.columns, strict=True))
@@ -248,9 +265,9 @@ def _complain(error: Exception, source: str) -> NoReturn:
     found = _RAGGED.search(str(error))
     if found:
         row, expected, got = map(int, found.groups())
+        remedy = "Quote cells that hold the separator" if got > expected else "Fill the row up"
         raise InputError(
-            f"{source}: row {row - 1} has {got} cells where the head has {expected}. Quote cells "
-            "that hold the separator."
+            f"{source}: row {row - 1} has {got} cells where the head has {expected}. {remedy}."
         ) from None
     raise InputError(f"{source} cannot be read as CSV: {error}") from None
 
@@ -262,29 +279,37 @@ def _head(data: bytes, source: str) -> tuple[list[str], str]:
             f"{source} looks like a spreadsheet or an archive; save it as CSV or Parquet."
         )
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{source}: line {line} is not UTF-8 text; save the table as CSV in UTF-8, or as "
             "Parquet."
         ) from None
-    first = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = max(",;\t", key=first.count)
-    head = next(csv.reader(io.StringIO(text.lstrip("\r\n")), delimiter=delimiter))
-    _check_head(head, source)
-    return head, delimiter
+    try:
+        heads = {
+            mark: next(csv.reader(io.StringIO(text, newline=""), delimiter=mark)) for mark in ",;\t"
+        }
+    except csv.Error as error:
+        raise InputError(
+            f"{source} cannot be read as CSV: its head has no end ({error}). Close its quotes."
+        ) from None
+    delimiter = max(heads, key=lambda mark: len(heads[mark]))
+    _check_head(heads[delimiter], source)
+    return heads[delimiter], delimiter
 
 
 def _check_head(names: Sequence[str], source: str) -> None:
+    seen: set[str] = set()
     for place, name in enumerate(names):
         if not name.strip():
             raise InputError(
                 f"{source}: column {place + 1} has no name. Name it; if it says who the row is, "
                 "pass that name as --id."
             )
-        if name in names[:place]:
+        if name in seen:
             raise InputError(f"{source}: two columns are called {name!r}. Rename one of them.")
+        seen.add(name)
 
 
 def check_output(path: str, suffixes: Sequence[str] = ()) -> None:
@@ -309,9 +334,12 @@ def write_whole(path: str, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    target = Path(path)
+    target = Path(path).resolve()  # of a link, what it leads to
     temporary = None
     try:
+        if target.exists() and not target.is_file():  # a pipe or a device takes it as it comes
+            target.write_bytes(content)
+            return
         with tempfile.NamedTemporaryFile(
             dir=target.parent, prefix=f".{target.name}.", delete=False
         ) as file:

@@ -313,7 +313,7 @@ def frontier(
     problem = template._pose(X, Y, sample_weight, task_weight, ids)
     learner = problem.learner
     *solutions, free = solver.path(learner, requests, callback=callback, rng=problem.rng)
-    unconstrained = learner.measure_present(problem.settle(free).classifiers.chances)
+    unconstrained = learner.present(problem.settle(free).reached)
     points = []
     for alpha, solution in zip(grid, solutions, strict=True):
         model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))

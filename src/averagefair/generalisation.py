@@ -13,6 +13,7 @@ import numpy as np
 
 from averagefair.auditing import Audit, audit
 from averagefair.auditing.frozen import Frozen
+from averagefair.checks import number_between
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.held_out import check_parts
@@ -29,7 +30,8 @@ BETA = 0.05
 class Corner(Frozen):
     """The curve on one kind of people and tasks; every array has one entry for each alpha.
 
-    People and tasks weigh alike. Of several rates, the one that is spread out most.
+    People and tasks held out weigh alike; those learned from as they did there. Of several rates,
+    the one that is spread out most.
 
     Attributes
     ----------
@@ -122,6 +124,7 @@ def generalisation(
     True
     """
     check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
+    number_between("confidence", confidence)
     parts: dict[str, list[dict[str, Any]]] = {}
     for point in curve:
         model = point.model
@@ -173,20 +176,15 @@ def _training(point: FrontierPoint) -> dict[str, Any]:
         ("error_low", "error_high", "floor", "denoised", "sigma", "sigma_low", "sigma_high"), np.nan
     )
     figures = {"alpha": point.alpha, "error": point.error, "spread": point.spread, "near": near}
-    return {"n": len(model.individual_rates_), "m": len(model.task_names_), **figures, **unknown}
+    m = len(model.task_names_) - len(model.holdout_task_names_)
+    return {"n": len(model.individual_rates_), "m": m, **figures, **unknown}
 
 
 def _row(
     point: FrontierPoint, X: Any, Y: Any, classifiers: Mixture, confidence: float
 ) -> dict[str, Any]:
     sample = Sample(X, Y)
-    if classifiers is point.model.classifiers_:
-        sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
-    elif sample.m != len(classifiers.task_names):
-        raise InputError(
-            f"labels of new people on new tasks must have the {len(classifiers.task_names)} tasks "
-            f"of Y_new_tasks; got {sample.m}."
-        )
+    sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
     chances = classifiers.decision_probability(X)
     labels = np.where(sample.signs == 0, np.nan, sample.signs < 0)
 
@@ -195,7 +193,7 @@ def _row(
 
     found = [judged(rate) for rate in resolve_rates(point.model.rate)]
     overall = next((one for one in found if one.rate == "error"), None) or judged("error")
-    widest = max(found, key=lambda one: one.curve.at(BETA)["alpha"])
+    widest = max(found, key=lambda one: np.nan_to_num(one.curve.at(BETA)["alpha"], nan=-1.0))
     at, apart = widest.curve.at(BETA), widest.spread
     return {
         "n": sample.n,

@@ -20,7 +20,7 @@ from averagefair.constants import constants
 from averagefair.constraints import Constraints
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError, UndefinedRateWarning, some_of, warn
-from averagefair.measure import Decide, Measurement, Meter
+from averagefair.measure import Measurement, Meter
 from averagefair.protocols import Hypothesis, Oracle, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
@@ -135,11 +135,10 @@ class Learner:
         nothing = np.zeros(len(self.constraints))
         return [self._play(nothing, one, self.meter) for one in constants(self.sample.m)]
 
-    def measure_present(self, decide: Decide) -> Measurement:
-        """Measure decisions; people of weight 0 count as absent, their rates are NaN."""
-        error, rates = self.meter(decide)
+    def present(self, measured: Measurement) -> Measurement:
+        """Return a measurement in which people of weight 0 are absent: their rates are NaN."""
         absent = self.sample.individual_weights == 0
-        return Measurement(error, np.where(absent, np.nan, rates.T).T)
+        return Measurement(measured.error, np.where(absent, np.nan, measured.rates.T).T)
 
     def dual_value(self, weights: FloatArray, slack: float) -> float:
         """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.

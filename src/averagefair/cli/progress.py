@@ -40,7 +40,7 @@ def progress(
     from rich.progress import BarColumn, Progress, TextColumn
 
     bar = Progress(
-        BarColumn(bar_width=12),
+        BarColumn(bar_width=6),
         TextColumn("{task.description}"),
         console=Console(stderr=True),
         transient=True,
@@ -80,7 +80,7 @@ class Clock:
         """Return "about" or "at most", and so many seconds.
 
         On a curve, by the alphas that are done. For one alpha nobody knows when the last round
-        comes: what is told is the bound that the limits set.
+        comes: what is told is what the limits allow, if rounds go on taking as long as they did.
         """
         spent = perf_counter() - self.start
         bounds = [] if self.time_limit is None else [max(0.0, self.time_limit - spent)]
@@ -93,13 +93,17 @@ class Clock:
         return "at most", min(bounds, default=math.inf)
 
     def describe(self, now: Round) -> str:
-        """Say where the run stands, in one line of at most 80 columns with the bar."""
+        """Say where the run stands, in a line that leaves 80 columns room for a bar.
+
+        "~0:10 left" is about ten seconds, "<0:10 left" at most so many.
+        """
         kind, seconds = self.left(now)
-        left = f"{kind} {_time(seconds)} left" if math.isfinite(seconds) else ""
-        gap = f" gap {now.gap:.4f}" if math.isfinite(now.gap) else ""
+        sign = "~" if kind == "about" else "<"
+        left = f" {sign}{_time(seconds)} left" if math.isfinite(seconds) else ""
+        gap = f" gap {now.gap:.2g}" if math.isfinite(now.gap) else ""
         return (
-            f"alpha {now.alpha:.3g} round {now.round} error {now.error:.4f} "
-            f"spread {now.spread:.3f}{gap} {left}"
+            f"alpha {now.alpha:.3g} round {now.round} error {now.error:.3f} "
+            f"spread {now.spread:.3f}{gap}{left}"
         )
 
 

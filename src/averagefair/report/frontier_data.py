@@ -173,7 +173,9 @@ def bin_edges(low: float, high: float, tasks: int, common: float, alpha: float) 
     first = common - 0.5 * width * max(1, inside)
     before = int(np.floor((low - first) / width - ROUNDING))
     after = int(np.ceil((high - first) / width + ROUNDING))
-    edges = first + width * np.arange(before, max(after, before + 1) + 1)
+    edges: FloatArray = np.asarray(
+        first + width * np.arange(before, max(after, before + 1) + 1), dtype=np.float64
+    )
     edges = _within(edges, width / 2, (common - alpha, common + alpha))
     # Whoever a constraint holds at the end of the band is inside, but for rounding.
     edges[edges < common] -= ROUNDING

@@ -1,0 +1,74 @@
+"""The container: one safetensors file, its manifest, and a digest of both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.errors import InputError
+
+FORMAT, VERSION = "averagefair model", 1
+Arrays = dict[str, NDArray[Any]]
+
+
+def pack(arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any]) -> bytes:
+    """Return the content of a file."""
+    from safetensors.numpy import save
+
+    whole = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
+    text = json.dumps({"format": FORMAT, "version": VERSION, **manifest}, allow_nan=False)
+    # An array, since metadata of several entries is written in any order.
+    sealed = {**whole, "digest": digest(whole, text)}
+    return bytes(save(sealed, {"manifest": text}))
+
+
+def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> NDArray[np.uint8]:
+    """Return what tells a file that was changed by accident: a hash of all it holds, 16 bytes."""
+    found = blake2b(text.encode(), digest_size=16)
+    for name in sorted(arrays):
+        part = arrays[name]
+        found.update(f"\n{name} {part.dtype.str} {part.shape}\n".encode())
+        found.update(part.tobytes())
+    return np.frombuffer(found.digest(), dtype=np.uint8)
+
+
+def unpack(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
+    """Read a file's arrays and manifest; refuse what is no model file, or not as it was written.
+
+    safetensors holds the sizes against the length of the file before anything is allocated.
+    """
+    from safetensors import safe_open
+
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            text = (file.metadata() or {}).get("manifest", "{}")
+            manifest = json.loads(text, parse_constant=_no_number)
+            if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+                raise InputError(f"{path} is not a model file of averagefair.")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except Exception as error:  # of a foreign file anything may be wrong
+        raise InputError(f"{path} is not a whole model file: {error}.") from None
+    version = manifest.get("version")
+    if version != VERSION or type(version) is not int:
+        raise InputError(
+            f"{path} has version {version!r} of the format; this release of averagefair reads "
+            f"version {VERSION}. Use the release that wrote it: {manifest.get('made_by')}."
+        )
+    written = arrays.pop("digest", None)
+    if written is None or not np.array_equal(written, digest(arrays, text)):
+        raise InputError(f"{path} is damaged: it is not as it was written.")
+    return arrays, manifest
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,240 @@
+"""Saving and loading: a fitted model, or the classifiers that one made for later tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from averagefair.certificate import Certificate
+from averagefair.errors import InputError
+from averagefair.estimator import AverageFairClassifier
+from averagefair.files import STREAM, write_whole
+from averagefair.mixture import Mixture
+from averagefair.persistence.classifiers import read_mixture, write_mixture
+from averagefair.persistence.container import Arrays, pack, unpack
+from averagefair.persistence.contents import Contents, as_named, from_named
+from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
+from averagefair.rates import RATES, resolve_rates
+from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
+
+SOLVERS: dict[str, type[Any]] = {
+    "column_generation": ColumnGeneration,
+    "exponentiated_gradient": ExponentiatedGradient,
+}
+# What reading a file that does not fit may raise.
+_MISFITS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFile:
+    """What a file holds.
+
+    Attributes
+    ----------
+    model : AverageFairClassifier or Mixture
+        A fitted model, or the classifiers that one made for later tasks.
+    manifest : dict
+        All but the arrays, as it stands in the file.
+    """
+
+    model: AverageFairClassifier | Mixture
+    manifest: dict[str, Any]
+
+    @property
+    def classifiers(self) -> Mixture:
+        """The classifiers of the file's tasks."""
+        return self.model if isinstance(self.model, Mixture) else self.model.classifiers_
+
+
+def save(
+    model: AverageFairClassifier | Mixture,
+    path: str | Path,
+    *,
+    extendable: bool = False,
+    origin: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a fitted model, or the classifiers that ``extend`` made, to one file.
+
+    Parameters
+    ----------
+    model : AverageFairClassifier or Mixture
+    path : str or Path
+        Appears whole or not at all.
+    extendable : bool, default False
+        Store the training individuals too (features, names, weights), as ``extend`` needs them.
+        Mind that these are people's data.
+    origin : mapping, optional
+        What to note in the manifest about where the model comes from; plain words and numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=40, m=10)
+    >>> model = AverageFairClassifier(alpha=0.1, random_state=0).fit(people.X, people.Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/fair.model")
+    ...     same = load(f"{folder}/fair.model")
+    >>> bool((same.predict(people.X) == model.predict(people.X)).all())
+    True
+    """
+    if str(path) == STREAM:
+        raise InputError("a model is not text: give the name of a file; got '-'.")
+    arrays: Arrays = {}
+    if isinstance(model, Mixture):
+        if extendable:
+            raise InputError(
+                "classifiers made by extend cannot be stored as extendable: store the model that "
+                "made them."
+            )
+        manifest = {"kind": "classifiers", **write_mixture(model, arrays)}
+    elif isinstance(model, AverageFairClassifier):
+        check_is_fitted(model)
+        manifest = {"kind": "model", **_write_model(model, arrays)}
+        if extendable:
+            manifest["mapping"] = write_mapping(model.mapping_, arrays)
+    else:
+        raise InputError(
+            "only an AverageFairClassifier, or what its extend returns, can be saved; got "
+            f"{type(model).__name__}."
+        )
+    manifest |= {"origin": _origin(origin), "made_by": f"averagefair {version('averagefair')}"}
+    write_whole(str(path), pack(arrays, manifest))
+
+
+def load(path: str | Path) -> AverageFairClassifier | Mixture:
+    """Read what :func:`save` wrote: a fitted model, or the classifiers of later tasks.
+
+    A model comes back with its parameters and all that it needs to decide and to be audited. What
+    belongs to single people or to the way it was learned is not in the file:
+    ``individual_rates_``, ``undefined_individuals_``, ``history_``; and ``mapping_`` is None unless
+    it was saved with ``extendable=True``.
+    """
+    return read_model(path).model
+
+
+def read_model(path: str | Path) -> ModelFile:
+    """Read a model file with its manifest."""
+    arrays, manifest = unpack(path)
+    contents = Contents(arrays, manifest)
+    try:
+        if not isinstance(manifest["origin"], dict):
+            raise ValueError("origin is no mapping")
+        model = KINDS[manifest["kind"]](contents)
+    except _MISFITS as error:
+        raise InputError(
+            f"{path} is damaged: its manifest and its arrays do not fit ({error})."
+        ) from error
+    return ModelFile(model, manifest)
+
+
+def _origin(origin: Mapping[str, Any] | None) -> dict[str, Any]:
+    if origin is None:
+        return {}
+    try:
+        if not isinstance(origin, Mapping):
+            raise TypeError(f"got {type(origin).__name__}")
+        json.dumps(dict(origin), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`origin` must be names with plain words and numbers; {error}.") from None
+    return dict(origin)
+
+
+def _write_model(model: AverageFairClassifier, arrays: Arrays) -> dict[str, Any]:
+    rates = resolve_rates(model.rate)
+    other = [rate.name for rate in rates if type(rate) is not RATES.get(rate.name)]
+    if other:
+        raise InputError(f"only the built-in rates can be saved; got {other[0]!r}.")
+    arrays["task_weights"] = model.task_weights_
+    seeded = isinstance(model.random_state, int | np.integer)
+    return {
+        **write_mixture(model.classifiers_, arrays),
+        "rates": [rate.name for rate in rates],
+        "several_rates": isinstance(model.rate, list | tuple),
+        "set_aside": [rate.holdout_tasks for rate in rates],
+        "certificate": model.certificate_.to_dict(),
+        "holdout_tasks": list(model.holdout_task_names_),
+        "one_dimensional": model._flat,
+        "parameters": {
+            "oracle": as_named(model.oracle, ORACLES),
+            "solver": as_named(model.solver, SOLVERS),
+            "random_state": int(model.random_state) if seeded else None,
+        },
+    }
+
+
+def _read_model(contents: Contents) -> AverageFairClassifier:
+    classifiers = read_mixture(contents)
+    tasks = classifiers.task_names
+    rate, count = _read_rate(contents)
+    certificate = _read_certificate(contents, count)
+    request, parameters = certificate.request, contents.manifest["parameters"]
+    model = AverageFairClassifier(
+        alpha=request.alpha,
+        rate=rate,
+        oracle=from_named(parameters["oracle"], ORACLES),
+        solver=from_named(parameters["solver"], SOLVERS),
+        beta=request.beta,
+        max_influence=request.max_influence,
+        random_state=parameters["random_state"],
+    )
+    model.classifiers_, model.certificate_ = classifiers, certificate
+    model.error_, model.common_rate_ = certificate.error, certificate.common_rate
+    model.task_names_, model.seed_ = tasks, classifiers.seed
+    model.task_weights_ = contents.simplex("task_weights", len(tasks))
+    model.holdout_task_names_ = contents.words("holdout_tasks")
+    if not set(model.holdout_task_names_) <= set(tasks):
+        raise ValueError("holdout_tasks are not among the tasks")
+    model.classes_ = np.array([0, 1])
+    model.n_features_in_ = classifiers.feature_count
+    if classifiers.feature_names is not None:
+        model.feature_names_in_ = np.array(classifiers.feature_names, dtype=object)
+    model._flat = contents.flag("one_dimensional")
+    if model._flat and len(tasks) != 1:
+        raise ValueError("one_dimensional labels of several tasks")
+    mapping: Any = read_mapping(contents, classifiers, count)  # None where not stored
+    model.mapping_ = mapping
+    return model
+
+
+def _read_rate(contents: Contents) -> tuple[Any, int]:
+    """Return the parameter ``rate``, and of how many rates it is."""
+    names, aside = contents.words("rates"), contents.manifest["set_aside"]
+    rates = [
+        RATES[name](holdout_tasks=count) if count else name
+        for name, count in zip(names, aside, strict=True)
+    ]
+    several = contents.flag("several_rates")
+    resolve_rates(rates if several else rates[0])
+    if not several and len(rates) > 1:
+        raise ValueError("several rates where one was asked for")
+    return (rates if several else rates[0]), len(rates)
+
+
+def _read_certificate(contents: Contents, rates: int) -> Certificate:
+    written = contents.manifest["certificate"]
+    certificate = Certificate.from_dict(written)
+    common = certificate.common_rate
+    figures = [*common] if isinstance(common, tuple) else [common]
+    if len(figures) != rates:
+        raise ValueError("the certificate has another number of rates")
+    own = ("aim", "deviation", "spread", "outside", "error", "lower", "upper", "gap", "seconds")
+    counts = ("rounds", "oracle_calls", "columns")
+    figures += [getattr(certificate, name) for name in (*own, *counts)]
+    if any(isinstance(one, bool) or not isinstance(one, Real) for one in figures):
+        raise ValueError("the certificate holds what is no number")
+    return certificate
+
+
+KINDS: dict[str, Callable[[Contents], AverageFairClassifier | Mixture]] = {
+    "classifiers": read_mixture,
+    "model": _read_model,
+}

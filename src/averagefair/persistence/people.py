@@ -1,0 +1,94 @@
+"""The mapping in a file, with the training individuals it needs."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from averagefair.costs import CostRule
+from averagefair.errors import InputError
+from averagefair.mapping import Mapping
+from averagefair.mixture import Mixture
+from averagefair.oracles import RegressionOracle, StumpOracle
+from averagefair.persistence.container import Arrays
+from averagefair.persistence.contents import Contents, as_named, as_text, from_named, from_text
+from averagefair.sample import Sample
+
+ORACLES: dict[str, type[Any]] = {"regression": RegressionOracle, "stump": StumpOracle}
+
+
+def write_mapping(mapping: Mapping | None, arrays: Arrays) -> dict[str, Any]:
+    """Add the arrays of a mapping and its people; return what the manifest says of it."""
+    if mapping is None:
+        raise InputError(
+            "this model was loaded from a file without its training individuals, so it cannot be "
+            "stored as extendable."
+        )
+    oracle = as_named(mapping.oracle, ORACLES)
+    if oracle is None:
+        raise InputError(
+            f"a model learned with {type(mapping.oracle).__name__} cannot be stored as extendable; "
+            f"only {', '.join(kind.__name__ for kind in ORACLES.values())} can."
+        )
+    people, rule = mapping.individuals, mapping.cost_rule
+    names = people.individual_names
+    odd = [
+        name
+        for name in names.tolist()
+        if not (name is None or isinstance(name, str | bool | int | float))
+    ]
+    if odd:
+        raise InputError(
+            f"people's names must be words or numbers to be stored; got {odd[0]!r}. Name them so, "
+            "e.g. by X.index = X.index.map(str)."
+        )
+    arrays |= {
+        "people.features": people.features,
+        "people.weights": people.individual_weights,
+        "people.names": as_text(names),
+        "mapping.weights": mapping.weights,
+        "mapping.chances": np.append(mapping.mixture, mapping.constants),
+    }
+    arrays |= {f"rule.{field.name}": getattr(rule, field.name) for field in fields(rule)}
+    return {"oracle": oracle, "indexed": people.indexed}
+
+
+def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mapping | None:
+    """Return the mapping that `write_mapping` wrote, or None where none was."""
+    known = contents.manifest.get("mapping")
+    if known is None:
+        return None
+    features = contents.array("people.features", None, classifiers.feature_count)
+    n = len(features)
+    weights = contents.array("people.weights", n)
+    if (weights < 0).any():
+        raise ValueError("people.weights are negative")
+    people = Sample._of(
+        features=features,
+        signs=np.empty((n, 0), dtype=np.int8),
+        individual_weights=weights,
+        task_weights=np.empty(0),
+        individual_names=from_text(contents.array("people.names", None, kind="u"), n),
+        task_names=(),
+        feature_names=classifiers.feature_names,
+        indexed=Contents({}, known).flag("indexed"),
+        named_tasks=classifiers.named_tasks,
+    )
+    rounds = contents.array("mapping.weights", None, rates * n)
+    *chances, zero, one = contents.simplex("mapping.chances", len(rounds) + 2)
+    return Mapping(
+        individuals=people,
+        oracle=from_named(known["oracle"], ORACLES),
+        cost_rule=CostRule(
+            objective=contents.array("rule.objective", n),
+            leverage=contents.array("rule.leverage", rates, n),
+            negatives=contents.array("rule.negatives", rates),
+            positives=contents.array("rule.positives", rates),
+        ),
+        weights=rounds,
+        mixture=np.array(chances),
+        seed=classifiers.seed,
+        constants=(float(zero), float(one)),
+    )
