@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-browser test-long check bench clean
+.PHONY: demo test test-browser screenshots test-long check bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -18,6 +18,9 @@ test-browser: $(VENV)/.browser
 	@command -v chromium > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet && \
 		$(AS_ROOT) apt-get install --yes --quiet --quiet --no-install-recommends chromium > /dev/null; }
 	$(BIN)/python -m pytest -m browser
+
+screenshots: $(VENV)/.browser
+	$(BIN)/python docs/screenshots.py
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long

@@ -111,7 +111,7 @@ def test_the_readmes_commands_print_what_it_says(consoles, folder):
     for command, quoted, came in consoles[1:]:
         if command == "audit":  # its words go by the figures: the first and the last are held
             quoted, came = (
-                text.split("- Individual")[0] + text[text.index("\nspread") :]
+                text.split("- Individual")[0] + text[text.index("\ndenoised") :]
                 for text in (quoted, came)
             )
         assert_same_text(quoted, came)
@@ -130,7 +130,8 @@ def test_the_command_line_page_names_every_option():
         assert not missing, (name, missing)
 
 
-def test_the_readmes_python_runs_as_it_stands(capsys):
+def test_the_readmes_python_runs_as_it_stands(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run_python_of(README)
     assert "requested alpha 0.1: met" in capsys.readouterr().out
 

@@ -214,7 +214,8 @@ class TestPoints:
             assert ("leaving out as many" in said) == (outside > 0)
             assert f"{100 * point.error:.1f} instead of {100 * free.error:.1f}" in said
             assert f"would make it {100 * point.coin_flips:.1f}." in said
-            assert said.startswith(f"All but {outside:.1%}" if outside else "Everybody's")
+            who = f"all but {outside:.1%}" if outside else "everybody's"
+            assert said.startswith(f"On the people and tasks learned from, {who}")
             proved = re.search(r"could get below ([0-9.]+)\.$", said)
             assert bool(proved) == (name == "stump" and "max_influence" not in options)
             price = 100 * (point.error - free.error)

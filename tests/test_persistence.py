@@ -828,6 +828,8 @@ def test_a_failing_write_leaves_all_as_it_was(owner, name, error, before, monkey
     path = tmp_path / "fair.model"
     if before is not None:
         path.write_bytes(before)
+    elif name == "chmod":
+        return  # a new file is made with the rights it is to have
     monkeypatch.setattr(owner, name, fail)
     if owner is Path and name == "replace":
         monkeypatch.setattr(os, "replace", fail)

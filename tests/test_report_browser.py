@@ -112,9 +112,8 @@ def whole(save):
     )
     text = frontier_report(
         curve,
-        X,
         Y,
-        held_out=generalisation(curve, **held_out),
+        measured=generalisation(curve, **held_out),
         choice=ALPHAS[CHOICE],
         audit=found,
         settings={"seed": 0},
@@ -204,7 +203,7 @@ def awkward(save):
         found = audit(Y, 1 - Y, groups=groups, task_families=names, alpha=0.1)
         shown = {"title": names[0], "settings": {names[1]: names[0], names[2]: names[1]}}
         tested = generalisation(curve, X_new=X, Y_new_people=Y)
-        text = frontier_report(curve, X, Y, held_out=tested, audit=found, **shown)
+        text = frontier_report(curve, Y, measured=tested, audit=found, **shown)
         return {
             "frontier": save(f"{kind}-frontier", text),
             "audit": save(f"{kind}-audit", audit_report(found, **shown)),
@@ -1050,7 +1049,7 @@ def learned(rate, blanks, alphas, **options):
 
 def test_a_curve_of_one_alpha(browser, save):
     X, Y, curve = learned("error", 0.0, [0.1])
-    with opened(browser, save("one", frontier_report(curve, X, Y))) as page:
+    with opened(browser, save("one", frontier_report(curve, Y))) as page:
         assert_point(page, curve, 0, X, Y)
         page.focus("#alpha")
         page.keyboard.press("ArrowRight")
@@ -1062,7 +1061,7 @@ def test_people_without_a_rate_are_left_out_and_counted(browser, save):
     X, Y, curve = learned("false_positive", 0.8, ALPHAS)
     unrated = int(np.isnan(curve[0].model.individual_rates_).sum())
     assert unrated > 0
-    with opened(browser, save("undefined", frontier_report(curve, X, Y))) as page:
+    with opened(browser, save("undefined", frontier_report(curve, Y))) as page:
         for place in (2, 0):
             move_slider(page, place)
             assert_point(page, curve, place, X, Y)
@@ -1074,7 +1073,7 @@ def test_people_without_a_rate_are_left_out_and_counted(browser, save):
 
 def test_several_rates(browser, save):
     X, Y, curve = learned(BOTH, 0.6, [0.05, 0.1, 0.3], beta=0.1)
-    with opened(browser, save("several", frontier_report(curve, X, Y, choice=0.05))) as page:
+    with opened(browser, save("several", frontier_report(curve, Y, choice=0.05))) as page:
         page.focus("#rate")
         for k, name in enumerate(("false-positive", "false-negative")):
             page.select_option("#rate", str(k))

@@ -18,6 +18,7 @@ from averagefair import (
     AverageFairClassifier,
     ColumnGeneration,
     InputError,
+    Sample,
     UndefinedRateWarning,
     audit,
     frontier,
@@ -25,7 +26,7 @@ from averagefair import (
 from averagefair.datasets import make_synthetic
 from averagefair.generalisation import generalisation
 from averagefair.report import audit_data, audit_report, frontier_report, page
-from averagefair.report.frontier_data import WORST, bin_edges, task_errors
+from averagefair.report.frontier_data import WORST, band_edges, task_errors
 
 QUICK = ColumnGeneration(max_rounds=30, shakes=2, reweightings=3)
 ALPHAS = [0.02, 0.05, 0.1, 0.3]
@@ -104,9 +105,8 @@ def whole():
     )
     text = frontier_report(
         curve,
-        people.X,
         Y,
-        held_out=generalisation(curve, **held_out_parts(people)),
+        measured=generalisation(curve, **held_out_parts(people)),
         choice=0.1,
         audit=found,
         settings={"seed": 0},
@@ -153,8 +153,8 @@ def test_the_page_opens_at_the_choice(whole):
     ],
 )
 def test_rates_and_worst_off_are_those_of_the_models(rate, blanks, options):
-    people, Y, curve = learned(rate, blanks, **options)
-    data = Page(frontier_report(curve, people.X, Y)).data("frontier-data")
+    _, Y, curve = learned(rate, blanks, **options)
+    data = Page(frontier_report(curve, Y)).data("frontier-data")
     free = curve.unconstrained.rates.reshape(80, -1)
     assert len(data["rates"]) == free.shape[1]
     spreads = np.nanmax(free, axis=0) - np.nanmin(free, axis=0)
@@ -191,7 +191,7 @@ def test_nobody_inside_the_band_is_drawn_outside(whole):
 @pytest.mark.parametrize("alpha", [1e-6, 0.005, 0.1, 0.5])
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (0.2, 0.2), (0.1, 0.35)])
 def test_bins_hold_everybody_and_are_few(tasks, alpha, ends):
-    edges = bin_edges(*ends, tasks, common=0.2, alpha=alpha)
+    edges = band_edges(*ends, tasks, common=0.2, alpha=alpha)
     assert edges[0] <= ends[0] <= ends[1] <= edges[-1]
     assert (np.diff(edges) > 0).all()
     assert 1 <= edges.size - 1 <= 61
@@ -199,7 +199,7 @@ def test_bins_hold_everybody_and_are_few(tasks, alpha, ends):
 
 def test_task_errors_by_brute_force():
     people, Y, curve = learned(blanks=0.4)
-    data = Page(frontier_report(curve, people.X, Y)).data("frontier-data")
+    data = Page(frontier_report(curve, Y)).data("frontier-data")
     for place, point in enumerate(curve):
         chances = point.model.decision_probability(people.X)
         for task in range(12):
@@ -211,7 +211,7 @@ def test_task_errors_by_brute_force():
 
 def test_a_task_without_labels_has_no_error():
     people, Y, curve = learned()
-    sample = page.read_training(curve, people.X, np.where(np.arange(12) == 3, np.nan, Y))
+    sample = Sample(people.X, np.where(np.arange(12) == 3, np.nan, Y))
     assert np.flatnonzero(np.isnan(task_errors(curve[0].model.classifiers_, sample))) == [3]
 
 
@@ -294,7 +294,7 @@ def test_hostile_names_stay_words():
     curve = frontier(X, Y, [0.2, 0.4], solver=QUICK, random_state=0)
     found = audit(Y, 1 - Y, groups=pd.DataFrame({HOSTILE[0]: HOSTILE}, index=HOSTILE), alpha=0.1)
     settings = {HOSTILE[1]: HOSTILE[0]}
-    whole = frontier_report(curve, X, Y, audit=found, title=HOSTILE[0], settings=settings)
+    whole = frontier_report(curve, Y, audit=found, title=HOSTILE[0], settings=settings)
     for text in (whole, audit_report(found, title=HOSTILE[1], settings=settings)):
         shown = Page(text)
         assert "img" not in [tag for tag, _ in shown.tags]
@@ -342,7 +342,7 @@ def test_a_curve_of_many_people_is_a_small_file():
     Y = X @ rng.normal(size=(2, 3)) + rng.normal(size=(100_000, 3)) > 0
     few = ColumnGeneration(max_rounds=3, shakes=1, reweightings=1)
     curve = frontier(X, Y, [0.1, 0.3], solver=few, random_state=0)
-    assert len(frontier_report(curve, X, Y).encode()) < 1_000_000
+    assert len(frontier_report(curve, Y).encode()) < 1_000_000
 
 
 def test_an_audit_of_many_people_lists_them_all_or_says_how_many():
@@ -369,7 +369,7 @@ def test_people_of_weight_zero_are_left_out():
     curve = frontier(
         people.X, people.Y, [0.1, 0.3], solver=QUICK, random_state=0, sample_weight=weights
     )
-    data = Page(frontier_report(curve, people.X, people.Y)).data("frontier-data")
+    data = Page(frontier_report(curve, people.Y)).data("frontier-data")
     shown = data["rates"][0]
     assert shown["undefined"] == 4
     assert sum(shown["histograms"][0]) == 26
@@ -378,21 +378,21 @@ def test_people_of_weight_zero_are_left_out():
 
 def test_wrong_input_is_refused(whole):
     people, curve, found, _ = whole
-    X, Y = people.X, people.Y
-    with pytest.raises(InputError, match="80 people with 5 features; got 79"):
-        frontier_report(curve, X[1:], Y[1:])
+    Y = people.Y
+    with pytest.raises(InputError, match="80 training individuals; got 79"):
+        frontier_report(curve, Y[1:])
     with pytest.raises(InputError, match="12 tasks that were learned"):
-        frontier_report(curve, X, Y[:, 1:])
+        frontier_report(curve, Y[:, 1:])
     with pytest.raises(InputError, match="rows in the same order"):
-        frontier_report(curve, X[::-1], Y)
+        frontier_report(curve, Y[::-1])
     with pytest.raises(InputError, match="was not requested"):
-        frontier_report(curve, X, Y, choice=0.07)
+        frontier_report(curve, Y, choice=0.07)
     with pytest.raises(InputError, match="what generalisation"):
-        frontier_report(curve, X, Y, held_out=people.X_new)
+        frontier_report(curve, Y, measured=people.X_new)
     with pytest.raises(InputError, match="`curve` must be what frontier returns"):
-        frontier_report(AverageFairClassifier(), X, Y)
+        frontier_report(AverageFairClassifier(), Y)
     with pytest.raises(InputError, match="`audit` must be what audit returns"):
-        frontier_report(curve, X, Y, audit=3)
+        frontier_report(curve, Y, audit=3)
     with pytest.raises(InputError, match="`audit` must be what audit returns"):
         audit_report(None)
     with pytest.raises(InputError, match="`settings` must be names with values"):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from averagefair.errors import extra
 from averagefair.sample import FloatArray
 
 OBSERVED, NOISE, REQUEST = "#0b4f8a", "#e69f00", "#555555"
@@ -48,9 +49,12 @@ def axes(ax: Any, size: tuple[float, float] = (5.5, 4.6)) -> Any:
     """Return these axes, or those of a new figure of that size (in inches)."""
     if ax is not None:
         return ax
-    from matplotlib.figure import Figure
+    return new_figure(size).subplots()
 
-    return Figure(figsize=size, layout="constrained").subplots()
+
+def new_figure(size: tuple[float, float]) -> Any:
+    """Return an empty figure of that size, in inches."""
+    return extra("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
 
 
 def finish(ax: Any, *, above: bool = False) -> Any:
@@ -160,8 +164,7 @@ def draw_ticks(ax: Any, rates: FloatArray, at: float, colour: str) -> None:
 
 def draw_path(ax: Any, x: FloatArray, y: FloatArray, colour: str, pieces: int = 40) -> None:
     """Draw a line that darkens from its start to its end."""
-    from matplotlib.collections import LineCollection
-
+    LineCollection = extra("matplotlib.collections", "plots").LineCollection
     points = np.column_stack([x, y])
     ends = np.unique(np.linspace(0, x.size - 1, pieces + 1).astype(int))
     parts = [points[start : end + 1] for start, end in pairwise(ends)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 
@@ -37,6 +38,20 @@ class DegenerateTaskWarning(UserWarning):
 
 class UndefinedRateWarning(UserWarning):
     """Some individuals have no cell that counts towards the rate, so carry no constraint."""
+
+
+def extra(module: str, name: str) -> Any:
+    """Import a module that comes with an extra of this package, or say how to get it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.split(".")[0]
+        if error.name is None or error.name.split(".")[0] != package:
+            raise
+        raise ModuleNotFoundError(
+            f"this needs {package}, which is not installed: pip install 'averagefair[{name}]'",
+            name=package,
+        ) from None
 
 
 def warn(message: str, category: type[Warning]) -> None:

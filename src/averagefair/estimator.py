@@ -252,6 +252,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Mixture
             With ``decision_probability(X)`` and ``predict(X)`` for the k new tasks.
         """
+        self.training_individuals()
+        return self.mapping_.extend(Y, task_names=task_names)
+
+    def training_individuals(self) -> Sample:
+        """Return the people the model was learned from, without their labels."""
         check_is_fitted(self)
         if self.mapping_ is None:
             raise InputError(
@@ -259,7 +264,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "and new tasks are learned from their labels on those. Save it with "
                 "extendable=True (--extendable) to extend it later."
             )
-        return self.mapping_.extend(Y, task_names=task_names)
+        return self.mapping_.individuals
 
     def audit(self, X: Any, Y: Any, *, classifiers: Mixture | None = None, **options: Any) -> Audit:
         """Audit the model on people whose labels are known.

@@ -110,11 +110,14 @@ class FrontierPoint:
         several = isinstance(self.model.rate, list | tuple)
         where = f"within {self.alpha:g} of a common rate{' of their own' if several else ''}"
         if not known.outside:
-            return f"Everybody's {names} lie {where}: the worst-off and the best-off are"
+            return (
+                f"On the people and tasks learned from, everybody's {names} lie {where}: the "
+                "worst-off and the best-off are"
+            )
         each = " (for each rate)" if several else ""
         return (
-            f"All but {known.outside:.1%} of the people{each} have {names} {where}: leaving out as "
-            "many, the worst-off and the best-off are"
+            f"On the people and tasks learned from, all but {known.outside:.1%} of the people"
+            f"{each} have {names} {where}: leaving out as many, the worst-off and the best-off are"
         )
 
     def _names(self) -> str:

@@ -22,6 +22,13 @@ from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
 from averagefair.windows import narrowest
 
+CORNERS = {
+    "training": "training",
+    "people": "new people",
+    "tasks": "new tasks",
+    "both": "new people and tasks",
+}
+"""What each corner is called."""
 BETA = 0.05
 """The share of people left out where nearness to a common rate is told."""
 
@@ -30,8 +37,8 @@ BETA = 0.05
 class Corner(Frozen):
     """The curve on one kind of people and tasks; every array has one entry for each alpha.
 
-    People and tasks held out weigh alike; those learned from as they did there. Of several rates,
-    the one that is spread out most.
+    People and tasks held out weigh alike; those learned from as they did there, and people of
+    weight 0 are absent. Of several rates, the one that is spread out most.
 
     Attributes
     ----------
@@ -131,7 +138,7 @@ def generalisation(
         later = None if Y_new_tasks is None else model.extend(Y_new_tasks)
         wanted = {
             "people": (X_new, Y_new_people, model.classifiers_),
-            "tasks": (model.mapping_.individuals.features, Y_new_tasks, later),
+            "tasks": (model.training_individuals().features, Y_new_tasks, later),
             "both": (X_new, Y_new_both, later),
         }
         for name, (X, Y, classifiers) in wanted.items():
@@ -141,24 +148,24 @@ def generalisation(
     return Generalisation(_corner([_training(point) for point in curve], confidence), **corners)
 
 
-def same_curve(curve: Frontier, held_out: Generalisation | None) -> Generalisation:
+def same_curve(curve: Frontier, measured: Generalisation | None) -> Generalisation:
     """Return what was measured of a curve, or its training corner alone; refuse another curve's."""
-    if held_out is None:
+    if measured is None:
         return generalisation(curve)
-    if not isinstance(held_out, Generalisation) or not np.array_equal(
-        held_out.training.alpha, curve.alphas
+    if not isinstance(measured, Generalisation) or not np.array_equal(
+        measured.training.alpha, curve.alphas
     ):
         raise InputError(
-            "`held_out` must be what generalisation(curve, ...) makes of this very curve, with its "
-            f"alphas {', '.join(map(str, curve.alphas))}; got {_of_what(held_out)}."
+            "`measured` must be what generalisation(curve, ...) makes of this very curve, with its "
+            f"alphas {', '.join(map(str, curve.alphas))}; got {_of_what(measured)}."
         )
-    return held_out
+    return measured
 
 
-def _of_what(held_out: Any) -> str:
-    if isinstance(held_out, Generalisation):
-        return f"one with {', '.join(map(str, held_out.training.alpha.tolist()))}"
-    return type(held_out).__name__
+def _of_what(measured: Any) -> str:
+    if isinstance(measured, Generalisation):
+        return f"one with {', '.join(map(str, measured.training.alpha.tolist()))}"
+    return type(measured).__name__
 
 
 def _corner(rows: list[dict[str, Any]], confidence: float) -> Corner:
@@ -169,15 +176,24 @@ def _corner(rows: list[dict[str, Any]], confidence: float) -> Corner:
 
 def _training(point: FrontierPoint) -> dict[str, Any]:
     model = point.model
-    rates = model.individual_rates_.reshape(len(model.individual_rates_), -1).T
-    ordered = (np.sort(column[~np.isnan(column)]) for column in rates)
-    near = max((narrowest(one, BETA).width / 2 for one in ordered if one.size), default=np.nan)
+    people = model.training_individuals().individual_weights
+    present = people > 0
+    rates = model.individual_rates_[present].reshape(int(present.sum()), -1).T
+    near = max((_near(column, people[present]) for column in rates), default=np.nan)
     unknown = dict.fromkeys(
         ("error_low", "error_high", "floor", "denoised", "sigma", "sigma_low", "sigma_high"), np.nan
     )
     figures = {"alpha": point.alpha, "error": point.error, "spread": point.spread, "near": near}
     m = len(model.task_names_) - len(model.holdout_task_names_)
-    return {"n": len(model.individual_rates_), "m": m, **figures, **unknown}
+    return {"n": int(present.sum()), "m": m, **figures, **unknown}
+
+
+def _near(rates: FloatArray, people: FloatArray) -> float:
+    """Return half the width of the narrowest window that holds all but a share BETA of people."""
+    rated = ~np.isnan(rates)
+    order = np.argsort(rates[rated])
+    below = np.append(0.0, np.cumsum(people[rated][order]))
+    return narrowest(rates[rated][order], BETA, below).width / 2
 
 
 def _row(

@@ -53,7 +53,7 @@ def exactly(value: float) -> str:
     ('0.10', '0.025')
     """
     short = f"{value:.2f}"
-    return short if abs(float(short) - value) < 1e-9 else f"{value:g}"
+    return short if abs(float(short) - value) < 1e-9 else f"{value:.10g}"
 
 
 def percent(share: float) -> str:

@@ -58,6 +58,11 @@ class ChanceTest(Frozen):
     units: int
 
     @property
+    def bins(self) -> int:
+        """How many bars show ``flipped`` well."""
+        return min(40, max(5, int(np.sqrt(self.flipped.size))))
+
+    @property
     def smallest(self) -> float:
         """The smallest p-value this test could have given; NaN where there was nothing to flip."""
         if not self.units:

@@ -24,9 +24,7 @@ MOST_BARS = 100
 
 def draw_audit(audit: Audit) -> Any:
     """Return a figure with all three panels."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 4.6), layout="constrained")
+    figure = drawing.new_figure((15, 4.6))
     panels = figure.subplots(1, 3)
     draw_rates(audit, panels[0])
     draw_curve(audit, panels[1])
@@ -102,9 +100,10 @@ def draw_chance(audit: Audit, ax: Any = None) -> Any:
     ax = drawing.axes(ax)
     test = audit.chance
     if test.flipped.size:
-        bins = min(40, max(5, int(np.sqrt(test.flipped.size))))
         what = "all flips" if test.enumerated else f"{test.flipped.size} random flips"
-        ax.hist(test.flipped, bins=bins, color=NOISE, alpha=0.6, label=f"chance alone ({what})")
+        ax.hist(
+            test.flipped, bins=test.bins, color=NOISE, alpha=0.6, label=f"chance alone ({what})"
+        )
         ax.margins(y=0.3)  # room for the legend
         ax.axvline(
             test.statistic, color=OBSERVED, linewidth=2.5, label=f"observed, p = {test.p:.3g}"

@@ -1,23 +1,49 @@
 """The command line: a thin layer over the public names, one file for each command.
 
-Exit codes: 0 done; 1 done, but what was asked for was not met; 2 bad input. With ``--json`` the
-result is one JSON object on standard output; messages go to standard error.
+Exit codes: 0 done; 1 done, but what was asked for was not met; 2 bad input; 3 a failure inside.
+With ``--json`` the result is one JSON object on standard output; messages go to standard error.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 
 def main() -> None:
     """Run the command line."""
     try:
+        app = _app()
+        if "--json" in sys.argv:
+            sys.exit(_for_programs(app))
+        app(prog_name="averagefair")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _app() -> Any:
+    try:
         from averagefair.cli.app import app
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "averagefair":
             raise
-        sys.exit(
-            f"error: the command line needs the package {error.name}: "
-            "pip install 'averagefair[cli]'"
+        sys.stderr.write(
+            f"error: the command line needs {error.name}, which is not installed: "
+            "pip install 'averagefair[cli]'\n"
         )
-    app(prog_name="averagefair")
+        sys.exit(2)
+    return app
+
+
+def _for_programs(app: Any) -> int:
+    """Run a command whose complaints, those about its options too, are wanted as JSON."""
+    from averagefair.cli.speech import BAD_INPUT, complain
+
+    try:
+        code = app(prog_name="averagefair", standalone_mode=False)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer raises of options it cannot read
+            raise
+        complain(error.format_message())
+        return BAD_INPUT
+    return code if isinstance(code, int) else 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +15,7 @@ from averagefair.cli.fit import fit
 from averagefair.cli.frontier import frontier
 from averagefair.cli.predict import predict
 from averagefair.cli.reproduce import reproduce
-from averagefair.cli.speech import BAD_INPUT, complain, listen
+from averagefair.cli.speech import BAD_INPUT, FAILED, complain, listen, silence
 from averagefair.cli.theory import theory
 from averagefair.errors import InputError
 
@@ -33,14 +32,21 @@ class Commands(TyperGroup):
                 complain(str(error))
                 raise typer.Exit(BAD_INPUT) from None
             except ModuleNotFoundError as error:
-                if (error.name or "").split(".")[0] == "averagefair":
-                    raise
-                complain(f"this needs the package {error.name}: pip install 'averagefair[cli]'")
+                complain(str(error))
                 raise typer.Exit(BAD_INPUT) from None
             except BrokenPipeError:
-                # Whoever read standard output has had enough.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                silence()
                 raise typer.Exit(0) from None
+            except OSError as error:
+                silence()
+                complain(f"standard output cannot be written: {error.strerror}.")
+                raise typer.Exit(BAD_INPUT) from None
+            except Exception as error:
+                if hasattr(error, "exit_code"):  # typer's own way to end
+                    raise
+                traceback.print_exc()
+                complain(f"something failed inside ({type(error).__name__}): {error}")
+                raise typer.Exit(FAILED) from None
 
 
 app = typer.Typer(
@@ -55,7 +61,7 @@ app = typer.Typer(
     ),
     epilog=(
         "Start with: averagefair demo. Exit codes: 0 done; 1 done, but what was asked for was not "
-        "met; 2 bad input."
+        "met; 2 bad input; 3 a failure inside."
     ),
 )
 
@@ -78,5 +84,6 @@ def main(
     """Take what stands before the command."""
 
 
-for command in (demo, fit, frontier, predict, extend, audit, theory, reproduce):
+for command in (demo, fit, frontier, predict, extend, audit, theory):
     app.command()(command)
+app.command(hidden=True)(reproduce)

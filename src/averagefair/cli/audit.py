@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any
 
@@ -9,19 +10,11 @@ import numpy as np
 import typer
 
 from averagefair.cli import options as given
-from averagefair.cli.frontier import command_line
-from averagefair.cli.people import as_table, check_streams, match
-from averagefair.cli.speech import NOT_MET, answer, bulleted
-from averagefair.errors import InputError, some_of
-from averagefair.files import (
-    STREAM,
-    TABLES,
-    FileTable,
-    check_output,
-    read_file,
-    write_table,
-    write_whole,
-)
+from averagefair.cli.judged import Judged, read_judged
+from averagefair.cli.speech import NOT_MET, answer, bulleted, command_line
+from averagefair.errors import InputError
+from averagefair.files import STREAM, TABLES, check_output, write_table, write_whole
+from averagefair.text import percent
 
 
 class Figure(str, Enum):  # noqa: UP042 - typer shows the value
@@ -44,16 +37,26 @@ def audit(
     output: given.Report = None,
     id_column: given.Id = None,
     tasks: given.SomeTasks = None,
+    ignore: given.Ignore = None,
     rate: given.OneRate = "error",
     groups: Annotated[
-        str | None, typer.Option(help="A table that says which group each person is in.")
+        str | None,
+        typer.Option(metavar="FILE", help="A table that says which group each person is in."),
     ] = None,
     group_columns: Annotated[
         list[str] | None,
         typer.Option(
-            help="The columns with groups, in --groups, else in the labels' table. May be repeated."
+            metavar="COLUMNS",
+            help="The columns with groups, in --groups, else in the labels' table. May be "
+            "repeated.",
         ),
     ] = None,
+    common_people: Annotated[
+        bool, typer.Option("--common-people", help="Leave out who is in one table only.")
+    ] = False,
+    skip_undecided: Annotated[
+        bool, typer.Option("--skip-undecided", help="Leave out cells that have no decision.")
+    ] = False,
     alpha: Annotated[
         float | None, typer.Option(help="Ask whether everybody is within alpha of a common rate.")
     ] = None,
@@ -65,17 +68,21 @@ def audit(
         float | None, typer.Option(help="Exit with 1 where the figure of --fail-on is above this.")
     ] = None,
     fail_on: Annotated[
-        Figure,
+        Figure | None,
         typer.Option(
-            help="spread: largest less smallest rate, as observed (over few tasks mostly noise); "
-            "near: within which all but beta (5%) are, as observed; denoised: the same without "
-            "the noise; sigma: standard deviation of true rates; mean: the mean rate."
+            help="spread (the default): largest less smallest rate, as observed (over few tasks "
+            "mostly noise); near: within which all but beta (5%) are, as observed; denoised: the "
+            "same without the noise; sigma: standard deviation of true rates; mean: the mean rate."
         ),
-    ] = Figure.spread,
-    people: Annotated[
-        str | None, typer.Option(help="Everybody's rate and interval as a table, CSV or Parquet.")
     ] = None,
-    seed: given.Seed = 0,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Everybody's rate and interval as a table, CSV or Parquet."
+        ),
+    ] = None,
+    title: given.Title = None,
+    seed: Annotated[int, typer.Option(help="Where the test's random signs start from.")] = 0,
     as_json: given.AsJson = False,
 ) -> None:
     """Audit decisions: individual rates, how far apart, how much of it is chance, who is worst off.
@@ -89,120 +96,128 @@ def audit(
     from averagefair.auditing import audit as judge
 
     given.check_streams_out(output, people, as_json=as_json)
+    inputs = [labels, decisions, groups]
     if output is not None:
-        check_output(output, (".html",))
+        check_output(output, (".html",), inputs)
     if people is not None:
-        check_output(people, TABLES)
-    if groups is not None and not group_columns:
-        raise InputError(
-            "--groups is a table; say which of its columns hold groups: --group-columns."
-        )
-    check_streams(labels, decisions, groups)
-    right, made = read_file(labels).by(id_column), read_file(decisions).by(id_column)
-    by = right if groups is None else read_file(groups).by(id_column)
-    columns = by.select(group_columns, "--group-columns") if group_columns else []
-    names = _tasks(right, made, tasks, columns if by is right else [])
-    known, decided = right.labels(names), made.decisions(names)[match(right, made)]
-    _refuse_gaps(right, made, names, known, decided)
+        check_output(people, TABLES, inputs)
+    _check_gate(fail_above, fail_on)
+    judged = read_judged(
+        labels,
+        decisions,
+        id_column=id_column,
+        tasks=tasks,
+        ignore=ignore,
+        groups=groups,
+        group_columns=group_columns,
+        common_people=common_people,
+        skip_undecided=skip_undecided,
+    )
     found = judge(
-        as_table(names, known),
-        as_table(names, decided),
+        judged.labels,
+        judged.decisions,
         rate=given.one_rate(rate),
-        individual_names=right.ids if right.ids is not None else np.arange(1, len(right) + 1),
-        groups=_groups(right, by, columns),
+        individual_names=judged.names,
+        groups=judged.groups,
         alpha=alpha,
         beta=beta,
         confidence=confidence,
-        random_state=seed,
+        random_state=given.seed(seed),
     )
-    source = f"{labels} and {decisions}"
+    found = replace(found, notes=(*judged.notes, *found.notes))
+    gate = None if fail_above is None else _gate(found, fail_above, fail_on or Figure.spread)
     if output is not None:
-        from averagefair.report import audit_report
-
-        settings = {"command": command_line(), "labels": labels, "decisions": decisions}
-        page = audit_report(found, title=f"Audit: {source}", settings=settings)
-        write_whole(output, page.encode())
+        write_whole(output, _page(found, judged, gate, title).encode())
     if people is not None:
-        write_table(people, {name: np.array(part) for name, part in found.people.to_dict().items()})
-    lines = [bulleted(found.summary())]
+        write_table(people, _people(found, judged))
     failed = found.answer is not None and found.answer.verdict is Verdict.NOT_MET
-    reached = None
-    if fail_above is not None:
-        reached = _figures(found)[fail_on]
-        if np.isnan(reached):
-            raise InputError(
-                f"--fail-on {fail_on.value} cannot be told from these tables; choose another."
-            )
-        above = reached > fail_above
-        failed |= above
-        lines.append(
-            f"{fail_on.value} {reached:.4f} is {'ABOVE' if above else 'within'} {fail_above:g}"
-        )
+    failed |= gate is not None and gate.above
+    lines = [bulleted(found.summary())]
+    lines += [str(gate)] if gate else []
     lines += [f"report: {output}"] if output else []
     lines += [f"people: {people}"] if people else []
     facts = {
         **found.to_dict(),
         "fail_above": fail_above,
-        "fail_on": fail_on.value if fail_above is not None else None,
-        "figure": reached,
+        "fail_on": gate and gate.figure.value,
+        "figure": gate and gate.reached,
         "failed": bool(failed),
         "report": output,
+        "people_table": people,
     }
     answer(facts, "\n".join(lines), as_json=as_json, aside=STREAM in (output, people))
     if failed:
         raise typer.Exit(NOT_MET)
 
 
-def _tasks(
-    right: FileTable, made: FileTable, tasks: list[str] | None, taken: list[str]
-) -> list[str]:
-    """Return the tasks to audit, which both tables must have."""
-    if tasks:
-        names = right.select(tasks, "--tasks")
-        made.select(names, "--tasks")
-        return names
-    names = right.others(taken)
-    for one, other, columns in ((right, made, names), (made, right, made.others([]))):
-        missing = [name for name in columns if name not in other.columns]
-        if missing:
-            raise InputError(
-                f"{one.source} has columns that {other.source} has not: {some_of(missing)}. Choose "
-                "the tasks with --tasks; if one of them says who a row is, pass it as --id."
-            )
-    return names
+@dataclass(frozen=True)
+class Gate:
+    """A figure held against a bound."""
+
+    figure: Figure
+    said: str
+    reached: float
+    bound: float
+
+    @property
+    def above(self) -> bool:
+        """Whether the bound is exceeded."""
+        return self.reached > self.bound
+
+    def __str__(self) -> str:
+        where = "ABOVE" if self.above else "within"
+        return f"{self.said} {self.reached:.4f} is {where} {self.bound:g}"
 
 
-def _refuse_gaps(
-    right: FileTable, made: FileTable, names: list[str], known: Any, decided: Any
-) -> None:
-    gaps = np.argwhere(~np.isnan(known) & np.isnan(decided))
-    if gaps.size:
-        row, place = (int(one) for one in gaps[0])
-        right.refuse(
-            row,
-            names[place],
-            f"has a label, but {made.source} has no decision there ({len(gaps):,} such cells). "
-            "Fill it in, or blank the label to leave it out",
+def _check_gate(fail_above: float | None, fail_on: Figure | None) -> None:
+    if fail_on is not None and fail_above is None:
+        raise InputError("--fail-on says what is held against --fail-above: give that too.")
+    if fail_above is not None and not 0 <= fail_above <= 1:
+        raise InputError(
+            f"--fail-above must lie within 0 and 1, as rates do (5% is 0.05); got {fail_above}."
         )
 
 
-def _groups(right: FileTable, by: FileTable, columns: list[str]) -> Any:
-    if not columns:
-        return None
-    import pyarrow as pa
-
-    rows = match(right, by)
-    words = {name: by.words(name, "--group-columns") for name in columns}
-    return pa.table({name: [part[row] for row in rows] for name, part in words.items()})
-
-
-def _figures(found: Any) -> dict[Figure, float]:
-    beta = found.answer.beta if found.answer is not None and found.answer.beta > 0 else 0.05
+def _gate(found: Any, bound: float, figure: Figure) -> Gate:
+    beta = 0.05 if found.answer is None else found.answer.beta
     at = found.curve.at(beta)
-    return {
+    reached = {
         Figure.spread: found.range.width,
         Figure.near: at["alpha"],
         Figure.denoised: at["denoised"],
         Figure.sigma: found.spread.sigma,
         Figure.mean: found.mean.value,
-    }
+    }[figure]
+    if np.isnan(reached):
+        raise InputError(
+            f"--fail-on {figure.value} cannot be told from these tables; choose another."
+        )
+    of = f" (all but {percent(beta)})" if figure in (Figure.near, Figure.denoised) else ""
+    return Gate(figure, f"{figure.value}{of}", reached, bound)
+
+
+def _page(found: Any, judged: Judged, gate: Gate | None, title: str | None) -> str:
+    from averagefair.report import audit_report
+
+    source = " and ".join(table.source for table in judged.tables[:2])
+    settings = given.origin(judged.tables)
+    if gate is not None:
+        settings["gate"] = str(gate)
+    settings = {"command": command_line(), **settings}
+    return audit_report(found, title=title or f"Audit: {source}", settings=settings)
+
+
+def _people(found: Any, judged: Judged) -> dict[str, Any]:
+    """Return the table of people: who, in which groups, then what was found."""
+    columns = found.people.to_dict()
+    out: dict[str, Any] = {judged.id_name: columns.pop("name")}
+    if judged.groups is not None:
+        out |= {name: judged.groups[name] for name in judged.groups.column_names}
+    for name, part in columns.items():
+        cells = np.array(part)
+        if cells.dtype.kind == "f":
+            rounded = np.round(cells, 6)
+            out[name] = [None if np.isnan(one) else float(one) for one in rounded]
+        else:
+            out[name] = cells
+    return out

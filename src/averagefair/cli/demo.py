@@ -9,9 +9,8 @@ import numpy as np
 import typer
 
 from averagefair.cli import options as given
-from averagefair.cli.frontier import command_line
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import answer
+from averagefair.cli.speech import answer, command_line
 from averagefair.errors import InputError
 from averagefair.files import STREAM, check_output, write_table, write_whole
 
@@ -45,9 +44,8 @@ def demo(
     split = made.split
     page = frontier_report(
         made.curve,
-        split.X,
         split.Y,
-        held_out=made.measured,
+        measured=made.measured,
         choice=CHOICE,
         audit=made.audit,
         title="Fairness and error on the paper's synthetic population",

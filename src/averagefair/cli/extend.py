@@ -10,7 +10,7 @@ import typer
 from averagefair.cli import options as given
 from averagefair.cli.speech import answer, wrapped
 from averagefair.errors import InputError
-from averagefair.files import STREAM, FileTable, check_output, read_file
+from averagefair.files import FileTable, read_file
 
 
 def extend(
@@ -40,9 +40,7 @@ def extend(
     from averagefair.mixture import Mixture
     from averagefair.persistence import read_model, save
 
-    if output == STREAM:
-        raise InputError("a model is not text: give -o a file name.")
-    check_output(output)
+    given.check_model(output, [model, labels])
     found = read_model(model)
     if isinstance(found.model, Mixture):
         raise InputError(
@@ -54,9 +52,7 @@ def extend(
     names = table.select(tasks, "--tasks") if tasks else table.others([])
     if not names:
         raise InputError(f"{table.source}: no column is left to be a task.")
-    if found.model.mapping_ is None:
-        found.model.extend(None)  # says why not
-    people = found.model.mapping_.individuals
+    people = found.model.training_individuals()
     Y = table.labels(names)[_rows(table, people, model)]
     later = found.model.extend(as_table(names, Y))
     save(later, output, origin={**origin, "extended": table.source})

@@ -10,8 +10,8 @@ from averagefair.cli import options as given
 from averagefair.cli.people import read_people
 from averagefair.cli.progress import progress
 from averagefair.cli.speech import NOT_MET, answer, wrapped
-from averagefair.errors import InputError, some_of
-from averagefair.files import STREAM, check_output
+from averagefair.errors import some_of
+from averagefair.solvers import StopReason
 
 
 def fit(
@@ -36,14 +36,7 @@ def fit(
     max_rounds: given.MaxRounds = 1000,
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
-    extendable: Annotated[
-        bool,
-        typer.Option(
-            "--extendable",
-            help="Store the training people in the model, so that `extend` can learn new tasks. "
-            "Mind that these are people's data.",
-        ),
-    ] = False,
+    extendable: given.Extendable = False,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
@@ -57,9 +50,7 @@ def fit(
     from averagefair.estimator import AverageFairClassifier
     from averagefair.persistence import save
 
-    if output == STREAM:
-        raise InputError("a model is not text: give -o a file name.")
-    check_output(output)
+    given.check_model(output, [data, labels])
     people = read_people(
         data, tasks=tasks, features=features, ignore=ignore, id_column=id_column, labels=labels
     )
@@ -73,17 +64,17 @@ def fit(
             solver=given.solver(solver, max_rounds, time_limit),
             beta=beta,
             max_influence=max_influence,
-            random_state=seed,
+            random_state=given.seed(seed),
             callback=callback,
-        ).fit(people.X, people.Y, ids=people.ids)
+        ).fit(people.X, people.Y, ids=people.names)
     origin = {"data": people.source, "id": id_column}
     save(model, output, extendable=extendable, origin=origin)
     known = model.certificate_
     unconstrained = model.undefined_individuals_.tolist()
-    lines = [f"{people.size} from {people.source}", str(known)]
+    lines = [people.size, f"rate: {', '.join(rate)}", str(known)]
     if unconstrained:
         lines.append(
-            f"{len(unconstrained)} people have no label that counts and carry no constraint: "
+            f"no label that counts, so no constraint, for {len(unconstrained):,} of the people: "
             f"{some_of(unconstrained)}"
         )
     lines.append(f"saved: {output}")
@@ -99,5 +90,5 @@ def fit(
         "extendable": extendable,
     }
     answer(facts, wrapped("\n".join(lines)), as_json=as_json)
-    if not known.met or known.stop_reason.name == "INTERRUPTED":
+    if not known.met or known.stop_reason is StopReason.INTERRUPTED:
         raise typer.Exit(NOT_MET)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -13,9 +11,11 @@ import typer
 from averagefair.cli import options as given
 from averagefair.cli.people import People, check_streams, read_people
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import NOT_MET, answer, wrapped
-from averagefair.errors import InputError
+from averagefair.cli.speech import NOT_MET, answer, command_line, wrapped
+from averagefair.errors import InputError, some_of
 from averagefair.files import STREAM, TABLES, check_output, write_table, write_whole
+from averagefair.generalisation import CORNERS
+from averagefair.solvers import StopReason
 from averagefair.text import exactly, figure, table
 
 
@@ -54,8 +54,15 @@ def frontier(
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
     curve_table: Annotated[
-        str | None, typer.Option("--table", help="The curve as a table, CSV or Parquet.")
+        str | None,
+        typer.Option("--table", metavar="FILE", help="The curve as a table, CSV or Parquet."),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Save the model of --choice, as `fit` does."),
+    ] = None,
+    extendable: given.Extendable = False,
+    title: given.Title = None,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
@@ -71,21 +78,35 @@ def frontier(
 
     grid = read_alphas(alphas)
     given.check_streams_out(output, curve_table, as_json=as_json)
+    if choice is not None and not np.isclose(grid, choice, rtol=0.0, atol=1e-9).any():
+        raise InputError(
+            f"--choice must be one of the alphas, {', '.join(map(str, grid))}; got {choice}."
+        )
+    read = [data, labels, test, test_labels]
     if output is not None:
-        check_output(output, (".html",))
+        check_output(output, (".html",), read)
     if curve_table is not None:
-        check_output(curve_table, TABLES)
-    if test_labels is not None and (test is None or labels is None):
-        raise InputError("--test-labels are the labels of --test where --labels is used: give all.")
+        check_output(curve_table, TABLES, read)
+    if model is not None:
+        given.check_model(model, read)
+    elif extendable:
+        raise InputError("--extendable is about the model that --model saves: give that too.")
+    if (test_labels is None) != (test is None or labels is None):
+        raise InputError(
+            "where labels stand in tables of their own, --labels goes with DATA and --test-labels "
+            "with --test: give both or neither."
+        )
     check_streams(data, labels, test, test_labels)
-    kind: dict[str, Any] = {
-        "tasks": tasks,
-        "features": features,
-        "ignore": ignore,
-        "id_column": id_column,
-    }
-    people = read_people(data, labels=labels, new_tasks=new_tasks, **kind)
-    new = _held_out(people, test, test_labels, new_tasks, kind)
+    people = read_people(
+        data,
+        tasks=tasks,
+        features=features,
+        ignore=ignore,
+        id_column=id_column,
+        labels=labels,
+        new_tasks=new_tasks,
+    )
+    new = _held_out(people, test, test_labels, id_column)
     with progress(
         not quiet and not as_json, grid, max_rounds=max_rounds, time_limit=time_limit
     ) as callback:
@@ -98,34 +119,39 @@ def frontier(
             solver=given.solver(given.SolverName.columns, max_rounds, time_limit),
             beta=beta,
             max_influence=max_influence,
-            random_state=seed,
+            random_state=given.seed(seed),
             callback=callback,
-            ids=people.ids,
+            ids=people.names,
         )
     chosen = curve.at(curve.alphas[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
+    if model is not None:
+        from averagefair.persistence import save
+
+        origin = {"data": people.source, "id": id_column}
+        save(chosen.model, model, extendable=extendable, origin=origin)
     if output is not None:
         from averagefair.report import frontier_report
 
         page = frontier_report(
             curve,
-            people.X,
             people.Y,
-            held_out=tested,
+            measured=tested,
             choice=chosen.alpha,
-            title=f"Fairness and error: {people.source}",
-            settings={"command": command_line(), "data": people.source, "seed": seed},
+            title=title or f"Fairness and error: {people.source}",
+            settings={"command": command_line(), **given.origin(people.tables)},
         )
         write_whole(output, page.encode())
     if curve_table is not None:
         write_table(curve_table, {name: np.array(part) for name, part in flat(curve).items()})
-    lines = [f"{people.size} from {people.source}", str(curve)]
+    lines = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
     if tested is not None:
         lines.append(
             "\nHeld out: error / how far all but 5% of the people are from a common rate / how\n"
             f"far noise alone would make it\n{tested_table(tested)}"
         )
     lines += ["", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
+    lines += [f"saved: {model}, the model of alpha {chosen.alpha:g}"] if model else []
     lines += [f"report: {output}"] if output else []
     lines += [f"table: {curve_table}"] if curve_table else []
     facts = {
@@ -141,10 +167,12 @@ def frontier(
         "choice": {"alpha": chosen.alpha, "statement": chosen.statement()},
         "report": output,
         "table": curve_table,
+        "model": model,
     }
     text = "\n".join(lines)
     answer(facts, text, as_json=as_json, aside=STREAM in (output, curve_table))
-    if not all(point.certificate.met for point in curve):
+    cut = any(point.certificate.stop_reason is StopReason.INTERRUPTED for point in curve)
+    if cut or not all(point.certificate.met for point in curve):
         raise typer.Exit(NOT_MET)
 
 
@@ -167,11 +195,13 @@ def read_alphas(text: str) -> list[float]:
     if ":" not in text:
         return parts
     first, last, step = parts
-    if step <= 0 or last < first or not np.isfinite(parts).all():
-        raise InputError(f"--alphas must go up from first to last by a step > 0; got {text!r}.")
-    count = int(np.floor((last - first) / step + 1e-9)) + 1
-    if count > 1000:
-        raise InputError(f"--alphas must be 1000 at most; {text!r} makes {count}.")
+    if not (step > 0 and first <= last <= 0.5):
+        raise InputError(
+            f"--alphas must go up from first to last, 0.5 at most, by a step > 0; got {text!r}."
+        )
+    if (last - first) / step >= 1000:
+        raise InputError(f"--alphas must be 1000 at most; {text!r} makes more.")
+    count = int((last - first) / step + 1e-9) + 1
     return [round(first + step * place, 10) for place in range(count)]
 
 
@@ -179,32 +209,44 @@ def _held_out(
     people: People,
     test: str | None,
     test_labels: str | None,
-    new_tasks: Sequence[str] | None,
-    kind: dict[str, Any],
+    id_column: str | None,
 ) -> dict[str, Any]:
     """Return what the curve is to be tested on."""
     new: dict[str, Any] = {} if people.later is None else {"Y_new_tasks": people.later}
     if test is None:
         return new
-    named = {"features": [*people.X.column_names], "tasks": [*people.Y.column_names]}
-    later = [*people.later.column_names] if new_tasks else None
+    later = [] if people.later is None else people.later.column_names
     others = read_people(
-        test, labels=test_labels, new_tasks=later, **{**kind, **named, "ignore": None}
+        test,
+        labels=test_labels,
+        features=people.X.column_names,
+        tasks=people.Y.column_names,
+        new_tasks=later,
+        id_column=id_column,
+        exact=True,
     )
-    new |= {
-        "X_new": others.X.select(people.X.column_names),
-        "Y_new_people": others.Y.select(people.Y.column_names),
-    }
-    if later:
-        new["Y_new_both"] = others.later.select(later)
-    return new
+    _refuse_known(people, others)
+    new |= {"X_new": others.X, "Y_new_people": others.Y}
+    return new | ({"Y_new_both": others.later} if later else {})
+
+
+def _refuse_known(people: People, others: People) -> None:
+    """Refuse people as new who were learned from."""
+    if people.ids is None or others.ids is None:
+        return
+    known = set(people.ids.tolist())
+    again = [one for one in others.ids.tolist() if one in known]
+    if again:
+        raise InputError(
+            f"{others.source}: {len(again):,} of the people held out are also learned from "
+            f"({some_of(again)}); then they are not new. Take them out of one of the tables."
+        )
 
 
 def tested_table(tested: Any) -> str:
     """Return error and nearness of every corner, a row for each alpha."""
     corners = {name: corner for name, corner in tested.corners.items() if name != "training"}
-    spoken = {"people": "new people", "tasks": "new tasks", "both": "both new"}
-    head = ["alpha", *(spoken[name] for name in corners)]
+    head = ["alpha", *(CORNERS[name] for name in corners)]
     rows = [
         [
             exactly(alpha),
@@ -228,10 +270,3 @@ def flat(curve: Any) -> dict[str, list[Any]]:
         else:
             columns[name] = values
     return columns
-
-
-def command_line() -> str:
-    """Return the command as it was given."""
-    import shlex
-
-    return shlex.join(["averagefair", *sys.argv[1:]])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated, Any
 
 import typer
 
 from averagefair.errors import InputError
-from averagefair.files import STREAM
+from averagefair.files import STREAM, TABLES, FileTable, check_output
 from averagefair.oracles import RegressionOracle, StumpOracle
 from averagefair.rates import RATES, spoken
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
@@ -44,7 +45,7 @@ Tasks = Annotated[
 SomeTasks = Annotated[
     list[str] | None,
     typer.Option(
-        "--tasks", "-t", metavar="COLUMNS", help=f"{MATCH}. Default: all but the id.".capitalize()
+        "--tasks", "-t", metavar="COLUMNS", help=f"{MATCH.capitalize()}. Default: all others."
     ),
 ]
 Features = Annotated[
@@ -121,6 +122,15 @@ Report = Annotated[
         help="The report to write, one HTML file; - is standard output.",
     ),
 ]
+Extendable = Annotated[
+    bool,
+    typer.Option(
+        "--extendable",
+        help="Store the training people in the model, so that `extend` can learn new tasks. Mind "
+        "that these are people's data.",
+    ),
+]
+Title = Annotated[str | None, typer.Option(help="The title of the report.")]
 Confidence = Annotated[float, typer.Option(help="Of intervals and bounds.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")]
@@ -153,6 +163,27 @@ def solver(name: SolverName, max_rounds: int, time_limit: float | None) -> Any:
     """Return the solver of that name."""
     kind = ColumnGeneration if name is SolverName.columns else ExponentiatedGradient
     return kind(max_rounds=max_rounds, time_limit=time_limit)
+
+
+def origin(tables: Sequence[FileTable]) -> dict[str, str]:
+    """Return what a report tells of the files it was made from: names and hashes."""
+    return {table.source: f"sha256 {table.digest}" for table in tables}
+
+
+def check_model(path: str, inputs: Sequence[str | None]) -> None:
+    """Refuse a name that no model file should have, or that cannot be written."""
+    if path == STREAM:
+        raise InputError("a model is not text: give -o a file name.")
+    if path.lower().endswith((*TABLES, ".html", ".json")):
+        raise InputError(f"{path} is to hold a model, no table or page; name it e.g. fair.model.")
+    check_output(path, inputs=inputs)
+
+
+def seed(number: int) -> int:
+    """Return a seed that NumPy takes."""
+    if not 0 <= number < 2**32:
+        raise InputError(f"--seed must be a whole number from 0 to {2**32 - 1}; got {number}.")
+    return number
 
 
 def check_streams_out(*paths: str | None, as_json: bool) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.errors import InputError
+from averagefair.errors import InputError, extra, some_of
 from averagefair.files import STREAM, FileTable, read_file
+from averagefair.text import percent
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,13 @@ class People:
     ----------
     X, Y : pyarrow tables, shapes (n, d) and (n, m)
     ids : array of str, shape (n,), or None
-    source : str
+        Who they are, where a column says so.
+    names : array of str, shape (n,)
+        What they are called: the ids, or their rows.
+    tables : tuple of FileTable
         The files they came from.
+    blank : float
+        The share of labels that are blank.
     later : pyarrow table, or None
         Labels on tasks that are not to be learned from.
     """
@@ -30,15 +36,36 @@ class People:
     X: Any
     Y: Any
     ids: NDArray[np.str_] | None
-    source: str
+    names: NDArray[np.str_]
+    tables: tuple[FileTable, ...]
+    blank: float
     later: Any = None
 
     @property
+    def source(self) -> str:
+        """The files they came from."""
+        return " and ".join(table.source for table in self.tables)
+
+    @property
     def size(self) -> str:
-        """How many people, tasks and features."""
+        """How many people, tasks and features, and which those are."""
+        blank = f" ({percent(self.blank)} of the labels blank)" if self.blank else ""
         return (
-            f"{len(self.X):,} people, {self.Y.num_columns:,} tasks, {self.X.num_columns:,} features"
+            f"{len(self.X):,} people, {counted(self.Y.num_columns, 'task')}{blank}, "
+            f"{counted(self.X.num_columns, 'feature')} from {self.source}\n"
+            f"features: {some_of(self.X.column_names)}"
         )
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(1200, "task")
+    ('1 task', '1,200 tasks')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def read_people(
@@ -50,6 +77,7 @@ def read_people(
     id_column: str | None = None,
     labels: str | None = None,
     new_tasks: Sequence[str] | None = None,
+    exact: bool = False,
 ) -> People:
     """Read the people to learn from, or to test on.
 
@@ -58,43 +86,55 @@ def read_people(
     data, labels : str
         Files; without ``labels`` all is in one table.
     tasks, features, ignore, new_tasks : sequences of names or patterns
-        Features default to whatever is left over.
+        Features default to whatever is left over. A column that is ignored is nothing else; one of
+        the new tasks is no other task.
     id_column : str, optional
         Needed where there are two tables.
+    exact : bool, default False
+        Whether the names are those of another table, and no patterns.
     """
     if labels is not None and id_column is None:
         raise InputError("two tables are joined by a column that says who a row is: give --id.")
     check_streams(data, labels)
     people = read_file(data).by(id_column)
     table = people if labels is None else read_file(labels).by(id_column)
-    chosen = table.select(tasks, "--tasks")
-    later = table.select(new_tasks, "--new-tasks") if new_tasks else []
-    twice = sorted(set(chosen) & set(later))
-    if twice:
-        raise InputError(f"{table.source}: column {twice[0]!r} is both in --tasks and --new-tasks.")
-    ignored = set(people.select(ignore, "--ignore")) if ignore else set()
-    taken = [*chosen, *later] if table is people else []
-    if features:
-        named = people.select(features, "--features")
-        both = [name for name in named if name in {*taken, id_column}]
-        if both:
-            raise InputError(
-                f"{people.source}: column {both[0]!r} is both a feature and a label or id; choose "
-                "--features so that it is not."
-            )
-    else:
-        named = people.others(taken)
+    find = FileTable.require if exact else FileTable.select
+    ignored = ignored_columns(ignore, people, table)
+    later = [name for name in find(table, new_tasks or [], "--new-tasks") if name not in ignored]
+    aside = {*ignored, *later}
+    chosen = [name for name in find(table, tasks, "--tasks") if name not in aside]
+    taken = [*chosen, *later]
+    named = find(people, features, "--features") if features else people.others(taken)
     named = [name for name in named if name not in ignored]
-    if not named:
-        raise InputError(f"{people.source}: no column is left to be a feature.")
+    both = [name for name in named if name in {*taken, id_column}]
+    if both:
+        raise InputError(
+            f"{people.source}: column {both[0]!r} is both a feature and a label or id; choose "
+            "--features so that it is not."
+        )
+    for kind, names in (("a feature", named), ("a task", chosen)):
+        if not names:
+            raise InputError(f"{people.source}: no column is left to be {kind}.")
     rows = match(people, table)
+    Y = table.labels(chosen)[rows]
     return People(
         X=as_table(named, people.numbers(named)),
-        Y=as_table(chosen, table.labels(chosen)[rows]),
+        Y=as_table(chosen, Y),
         ids=people.ids,
-        source=data if labels is None else f"{data} and {labels}",
+        names=people.names,
+        tables=(people,) if table is people else (people, table),
+        blank=float(np.isnan(Y).mean()),
         later=as_table(later, table.labels(later)[rows]) if later else None,
     )
+
+
+def ignored_columns(patterns: Sequence[str] | None, *tables: FileTable) -> set[str]:
+    """Return the columns to leave out; each pattern must match in some table."""
+    found: set[str] = set()
+    for pattern in patterns or []:
+        matching = {name for table in tables for name in table.matching(pattern)}
+        found |= matching or set(tables[0].select([pattern], "--ignore"))
+    return found
 
 
 def check_streams(*paths: str | None) -> None:
@@ -103,42 +143,70 @@ def check_streams(*paths: str | None) -> None:
         raise InputError("standard input (-) holds one table; give files for the others.")
 
 
-def match(first: FileTable, second: FileTable) -> NDArray[np.intp]:
-    """Return where the first table's people stand in the second: by id, else in their order."""
+def match(first: FileTable, second: FileTable, *, more: bool = False) -> NDArray[np.intp]:
+    """Return where the first table's people stand in the second: by id, else in their order.
+
+    Parameters
+    ----------
+    first, second : FileTable
+    more : bool, default False
+        Whether the second may list other people too.
+    """
     if first is second:
         return np.arange(len(first))
     if first.ids is None or second.ids is None:
-        if len(first) != len(second):
-            raise InputError(
-                f"{first.source} has {len(first)} rows and {second.source} has {len(second)}; "
-                "without an id they must list the same people in the same order. Join them with "
-                "--id."
-            )
+        _check_order(first, second)
         return np.arange(len(first))
-    place = {one: row for row, one in enumerate(second.ids.tolist())}
-    for row, one in enumerate(first.ids.tolist()):
-        if one not in place:
-            _in_one_only(first, row, second)
-    if len(second) > len(first):
-        known = set(first.ids.tolist())
-        row = next(row for row, one in enumerate(second.ids.tolist()) if one not in known)
-        _in_one_only(second, row, first)
-    return np.array([place[one] for one in first.ids.tolist()], dtype=np.intp)
+    ours, theirs = first.ids.tolist(), second.ids.tolist()
+    place = {one: row for row, one in enumerate(theirs)}
+    known = set(ours)
+    missing = [one for one in ours if one not in place]
+    surplus = [] if more else [one for one in theirs if one not in known]
+    if missing or surplus:
+        _refuse_others(first, second, missing, surplus)
+    return np.array([place[one] for one in ours], dtype=np.intp)
 
 
-def _in_one_only(there: FileTable, row: int, missing: FileTable) -> None:
-    ids, column = there.ids, there.id_column
-    assert ids is not None
-    assert column is not None
-    there.refuse(
+def _check_order(first: FileTable, second: FileTable) -> None:
+    """Refuse rows that cannot be the same people in the same order."""
+    remedy = "without an id they must list the same people in the same order. Join them with --id"
+    if len(first) != len(second):
+        raise InputError(
+            f"{first.source} has {len(first)} rows and {second.source} has {len(second)}; {remedy}."
+        )
+    for name in first.columns:
+        if name in second.columns and not name.startswith("__index_level_"):
+            ours, theirs = first.words(name, ""), second.words(name, "")
+            if len(set(ours)) == len(ours) and ours != theirs and set(ours) == set(theirs):
+                raise InputError(
+                    f"{first.source} and {second.source} have the same cells in column {name!r}, "
+                    f"in another order; {remedy} {name}."
+                )
+
+
+def _refuse_others(
+    first: FileTable, second: FileTable, missing: list[str], surplus: list[str]
+) -> None:
+    found = [
+        f"{len(names):,} only in {table.source}: {some_of(names)}"
+        for table, names in ((first, missing), (second, surplus))
+        if names
+    ]
+    hint = ""
+    if {one.lstrip("0") for one in missing} & {one.lstrip("0") for one in surplus}:
+        hint = " Some differ by leading zeroes alone, which spreadsheets drop."
+    table, names = (first, missing) if missing else (second, surplus)
+    assert table.ids is not None
+    row = table.ids.tolist().index(names[0])
+    table.refuse(
         row,
-        column,
-        f"{ids[row]!s} is not in {missing.source}; both tables must list the same people",
+        str(table.id_column),
+        f"{first.source} and {second.source} must list the same people; {'; '.join(found)}.{hint} "
+        "Take them out, or add them to the other table",
     )
 
 
 def as_table(names: Sequence[str], cells: NDArray[Any]) -> Any:
     """Return a table of these columns, which the library reads by name."""
-    import pyarrow as pa
-
-    return pa.table({name: cells[:, place] for place, name in enumerate(names)})
+    table = extra("pyarrow", "files").table
+    return table({name: cells[:, place] for place, name in enumerate(names)})

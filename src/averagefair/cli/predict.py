@@ -42,7 +42,7 @@ def predict(
     from averagefair.cli.people import as_table
     from averagefair.persistence import read_model
 
-    check_output(output, TABLES)
+    check_output(output, TABLES, [model, data])
     given.check_streams_out(output, as_json=as_json)
     found = read_model(model)
     classifiers = found.classifiers
@@ -51,7 +51,7 @@ def predict(
     names = classifiers.feature_names
     if names is None:  # learned from an array: features in their order
         names = tuple(table.others([*classifiers.task_names]))
-    X = as_table(names, table.numbers(table.select(names, "the model's feature")))
+    X = as_table(names, table.numbers(table.require(names, "the model's feature")))
     cells: NDArray[Any] = (
         classifiers.decision_probability(X) if probabilities else classifiers.predict(X, table.ids)
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -14,8 +16,9 @@ import typer
 
 from averagefair.text import plain
 
-NOT_MET, BAD_INPUT = 1, 2
+NOT_MET, BAD_INPUT, FAILED = 1, 2, 3
 WIDTH = 79
+WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 
 _warned: list[str] = []
 
@@ -55,20 +58,34 @@ def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = 
     aside : bool, default False
         Whether standard output is taken, so that text must go to standard error.
     """
-    if as_json:
-        typer.echo(json.dumps(plain({**facts, "warnings": _warned}), allow_nan=False))
-    else:
-        typer.echo(text, err=aside)
+    try:
+        if as_json:
+            typer.echo(json.dumps(plain({**facts, "warnings": _warned}), allow_nan=False))
+        else:
+            typer.echo(text, err=aside)
+    except BrokenPipeError:
+        silence()  # whoever read it has had enough; what the command found still counts
+
+
+def silence() -> None:
+    """Leave nothing to be written to standard output when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def command_line() -> str:
+    """Return the command as it was given."""
+    return shlex.join(["averagefair", *sys.argv[1:]])
 
 
 def wrapped(text: str) -> str:
     """Break long lines, so that they fit a terminal of 80 columns."""
-    return "\n".join(fill(line, WIDTH) if len(line) > WIDTH else line for line in text.split("\n"))
+    lines = text.split("\n")
+    return "\n".join(fill(line, WIDTH, **WHOLE) if len(line) > WIDTH else line for line in lines)
 
 
 def bulleted(text: str) -> str:
     """Write each line as a point of a list, broken to fit."""
     lines = text.splitlines()
     return "\n".join(
-        fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ") for line in lines
+        fill(line, WIDTH, initial_indent="- ", subsequent_indent="  ", **WHOLE) for line in lines
     )

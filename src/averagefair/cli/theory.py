@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from averagefair.checks import positive_number, whole_number
 from averagefair.cli import options as given
 from averagefair.cli.speech import answer, wrapped
+from averagefair.errors import InputError
 from averagefair.text import percent
 
 
@@ -16,7 +18,13 @@ def theory(
     alpha: Annotated[float, typer.Option(help="The slack: how far a rate may lie from the rest.")],
     n: Annotated[int, typer.Option(help="How many people.")],
     nu: Annotated[float, typer.Option(help="Distance from equilibrium to accept.")] = 0.1,
-    delta: Annotated[float, typer.Option(help="Chance of failure to accept.")] = 0.05,
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="The paper's delta. Promises about new people or tasks fail 5 to 12 times "
+            "as often."
+        ),
+    ] = 0.05,
     m: Annotated[int | None, typer.Option(help="How many tasks you have.")] = None,
     beta: Annotated[float, typer.Option(help="Share of new people left without a promise.")] = 0.05,
     features: Annotated[
@@ -39,18 +47,29 @@ def theory(
     """
     from averagefair import theory as paper
 
-    half = alpha / 2
-    plan = paper.plan(half, nu, n, delta=delta, rho_min=rho_min)
+    half = positive_number("--alpha", alpha, 0.5) / 2
+    for name, count in (("--n", n), ("--m", m), ("--features", features)):
+        if count is not None:
+            whole_number(name, count)
+    if features is not None and m is None:
+        raise InputError("how many people are needed depends on the tasks too: give --m.")
     people = None
-    if m is not None and features is not None:
-        people = paper.individuals_needed(half, nu, beta, delta, m, features + 1)
+    try:
+        plan = paper.plan(half, nu, n, delta=delta, rho_min=rho_min)
+        if m is not None and features is not None:
+            people = paper.individuals_needed(half, nu, beta, delta, m, features + 1)
+    except ArithmeticError:
+        raise InputError(
+            "these numbers ask for more than can be counted; use a larger alpha, nu or beta."
+        ) from None
     promises = {
         "in_sample": paper.in_sample(half, nu, delta),
         "new_tasks": paper.over_new_tasks(half, delta),
         "new_people": paper.over_new_individuals(half, beta, delta),
         "both": paper.over_both(half, beta, delta),
     }
-    verdict = _verdict(plan, promises, n=n, m=m, people=people, beta=beta)
+    certain = rho_min is None
+    verdict = _verdict(plan, promises, n=n, m=m, people=people, beta=beta, certain=certain)
     rows = [
         ("slack (your alpha)", f"{plan.slack:g}"),
         ("the theory's alpha, half of it", f"{half:g}"),
@@ -75,31 +94,43 @@ def theory(
 
 
 def _verdict(
-    plan: Any, promises: dict[str, Any], *, n: int, m: int | None, people: int | None, beta: float
+    plan: Any,
+    promises: dict[str, Any],
+    *,
+    n: int,
+    m: int | None,
+    people: int | None,
+    beta: float,
+    certain: bool,
 ) -> list[str]:
-    inside, tasks, persons = (promises[name] for name in ("in_sample", "new_tasks", "new_people"))
+    inside, tasks, persons, both = (
+        promises[name] for name in ("in_sample", "new_tasks", "new_people", "both")
+    )
     said = [
         f"For the people and tasks learned from: with an exact oracle, {plan.rounds:,} rounds of "
-        f"exponentiated gradient over all tasks bring everybody within {inside.deviation:g} of a "
-        f"common rate, at an error of at most {inside.error_excess:g} above the best possible. No "
-        "number of tasks is needed for that.",
-    ]
-    said.append(
+        f"exponentiated gradient bring everybody within {inside.deviation:g} of a common rate, at "
+        f"an error of at most {inside.error_excess:g} above the best possible. "
+        + (
+            "For error rates that is certain, and no number of tasks is needed, where every round "
+            "looks at all tasks."
+            if certain
+            else f"For false positives or negatives that has probability {inside.probability:g}, "
+            f"from {plan.tasks_needed:,} tasks on."
+        ),
         f"For tasks not seen yet: everybody within {tasks.deviation:g}, with probability "
         f"{tasks.probability:g}, from {plan.tasks_needed:,} tasks on. "
-        f"{_enough(m, plan.tasks_needed)}"
-    )
-    said.append(
+        f"{_enough(m, plan.tasks_needed)}",
         f"For people not seen yet: all but {percent(beta)} within {persons.deviation:g}, with "
         f"probability {persons.probability:g}"
         + (
             "; say how many tasks (--m) and features (--features) to learn from how many people."
             if people is None
             else f", from {people:,} people on. {_enough(n, people)}"
-        )
-    )
-    void = [one for one in promises.values() if one.deviation >= 0.5 or one.probability <= 0]
-    if void:
+        ),
+        f"For both at once: all but {percent(both.share)} within {both.deviation:g}, with "
+        f"probability {both.probability:g}, from as many tasks and as many people on.",
+    ]
+    if any(one.deviation >= 0.5 or one.probability <= 0 for one in promises.values()):
         said.append(
             "A deviation of 0.5 or more, or a probability of 0, promises nothing: all rates are "
             "within 0.5 of one half. Ask for a smaller alpha or delta."
@@ -116,4 +147,5 @@ def _enough(have: int | None, need: int) -> str:
         return "How many have you (--m)?"
     if have >= need:
         return f"You have {have:,}: enough."
-    return f"You have {have:,}: not enough, by a factor of {need / have:,.1f}."
+    factor = f"{need / have:,.1f}" if need < 1_000_000 * have else f"{need // have:,}"
+    return f"You have {have:,}: not enough, by a factor of {factor}."

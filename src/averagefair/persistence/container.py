@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.errors import InputError
+from averagefair.errors import InputError, extra
 
 FORMAT, VERSION = "averagefair model", 1
 Arrays = dict[str, NDArray[Any]]
@@ -19,8 +19,7 @@ Arrays = dict[str, NDArray[Any]]
 
 def pack(arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any]) -> bytes:
     """Return the content of a file."""
-    from safetensors.numpy import save
-
+    save = extra("safetensors.numpy", "files").save
     whole = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
     text = json.dumps({"format": FORMAT, "version": VERSION, **manifest}, allow_nan=False)
     # An array, since metadata of several entries is written in any order.
@@ -43,8 +42,7 @@ def unpack(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
     safetensors holds the sizes against the length of the file before anything is allocated.
     """
-    from safetensors import safe_open
-
+    safe_open = extra("safetensors", "files").safe_open
     try:
         with safe_open(str(path), framework="numpy") as file:
             text = (file.metadata() or {}).get("manifest", "{}")

@@ -70,7 +70,7 @@ def save(
         Appears whole or not at all.
     extendable : bool, default False
         Store the training individuals too (features, names, weights), as ``extend`` needs them.
-        Mind that these are people's data.
+        Mind that these are people's data; a new file can then be read by its owner alone.
     origin : mapping, optional
         What to note in the manifest about where the model comes from; plain words and numbers.
 
@@ -107,7 +107,7 @@ def save(
             f"{type(model).__name__}."
         )
     manifest |= {"origin": _origin(origin), "made_by": f"averagefair {version('averagefair')}"}
-    write_whole(str(path), pack(arrays, manifest))
+    write_whole(str(path), pack(arrays, manifest), private=extendable)
 
 
 def load(path: str | Path) -> AverageFairClassifier | Mixture:

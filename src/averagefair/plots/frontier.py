@@ -12,17 +12,11 @@ from averagefair.auditing.frozen import Frozen
 from averagefair.drawing import BLACK, NOISE, REQUEST, SERIES
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier
-from averagefair.generalisation import BETA, Generalisation, same_curve
+from averagefair.generalisation import BETA, CORNERS, Generalisation, same_curve
 from averagefair.plots.given import check_kind
 from averagefair.sample import FloatArray
 from averagefair.text import percent
 
-CORNERS = {
-    "training": "training",
-    "people": "new people",
-    "tasks": "new tasks",
-    "both": "new people and tasks",
-}
 PANELS = ("error", "near")
 
 
@@ -60,20 +54,18 @@ class FrontierDisplay(Frozen):
 
     @classmethod
     def from_frontier(
-        cls, curve: Frontier, held_out: Generalisation | None = None
+        cls, curve: Frontier, measured: Generalisation | None = None
     ) -> FrontierDisplay:
         """Take a curve and what ``generalisation(curve, ...)`` made of it, where that is known."""
         check_kind(curve, Frontier, "a frontier")
-        measured = same_curve(curve, held_out)
+        measured = same_curve(curve, measured)
         flips = np.array([point.coin_flips for point in curve])
         free = curve.unconstrained
         return cls(measured, flips, free.error, free.spread / 2)
 
     def figure(self) -> Any:
         """Draw both panels side by side; returns the figure."""
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(11, 4.8), layout="constrained")
+        figure = drawing.new_figure((11, 4.8))
         for ax, panel in zip(figure.subplots(1, 2), PANELS, strict=True):
             self.plot(ax, panel)
         return figure

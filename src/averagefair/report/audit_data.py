@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from averagefair.auditing import Audit
 from averagefair.auditing.chance import ChanceTest
 from averagefair.auditing.groups import Groups
+from averagefair.drawing import thin
 from averagefair.rates import spoken
-from averagefair.sample import FloatArray
 from averagefair.text import figure, percent, plain
 
 MOST_BARS = 300
@@ -51,9 +51,8 @@ def audit_data(audit: Audit) -> dict[str, Any]:
 def _chance(test: ChanceTest) -> dict[str, Any]:
     """Return the test, what chance would show as a histogram."""
     flipped = test.flipped
-    bins = min(40, max(5, int(np.sqrt(flipped.size))))
     spread = flipped.size and np.ptp(flipped) > 0
-    counts, edges = np.histogram(flipped, bins) if spread else (np.zeros(0), np.zeros(0))
+    counts, edges = np.histogram(flipped, test.bins) if spread else (np.zeros(0), np.zeros(0))
     return {
         "p": test.p,
         "statistic": test.statistic,
@@ -76,8 +75,8 @@ def _sorted(audit: Audit, places: NDArray[np.intp]) -> dict[str, Any]:
     flagged = np.flatnonzero(people.flagged[places])
     thinned = places.size > MOST_BARS
     if thinned:
-        columns = {name: _thin(column) for name, column in columns.items()}
-        place = _thin(place)
+        place, *few = thin(place, *columns.values(), most=MOST_POINTS)
+        columns = dict(zip(columns, few, strict=True))
         flagged = np.zeros(0, dtype=np.intp)
     return {
         "place": np.round(place, 1),
@@ -88,17 +87,11 @@ def _sorted(audit: Audit, places: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _thin(column: FloatArray) -> FloatArray:
-    out = np.array([part.mean() for part in np.array_split(column, MOST_POINTS)])
-    out[0], out[-1] = column[0], column[-1]
-    return out
-
-
 def _people(audit: Audit, places: NDArray[np.intp]) -> dict[str, Any]:
     """Return the table of people, the worst off first; as many as fit."""
     people = audit.people
     names = plain(people.name[places].tolist())
-    sizes = np.array([len(json.dumps(name)) + NUMBERS for name in names])
+    sizes = np.array([_size(name) + NUMBERS for name in names])
     listed = int(np.searchsorted(np.cumsum(sizes), MOST_BYTES, side="right"))
     places = places[:listed]
     return {
@@ -114,6 +107,12 @@ def _people(audit: Audit, places: NDArray[np.intp]) -> dict[str, Any]:
             "flagged": people.flagged[places].astype(int),
         },
     }
+
+
+def _size(name: Any) -> int:
+    """Return how many bytes a name takes on the page, where some signs take six each."""
+    text = json.dumps(name, ensure_ascii=False)
+    return len(text.encode()) + 5 * sum(text.count(sign) for sign in "<>&")
 
 
 def _tasks(audit: Audit) -> dict[str, Any]:
@@ -193,7 +192,7 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
             figure(apart.sigma, 4),
             "By how much true rates differ (standard deviation), the noise taken off. "
             f"{_interval(np.sqrt(apart.sigma2.low), np.sqrt(apart.sigma2.high), level)} Asked only "
-            f"how large it can be: {figure(apart.upper, 4)} at most."
+            f"how large it can be: {figure(apart.upper, 4)} at most, with {level} confidence."
             if not np.isnan(apart.upper)
             else "By how much true rates differ (standard deviation), the noise taken off. No "
             "bound on it can be told.",

@@ -12,8 +12,9 @@ from averagefair.certificate import Certificate
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.generalisation import BETA, Corner, Generalisation
+from averagefair.measure import Meter
 from averagefair.mixture import Mixture
-from averagefair.rates import resolve_rates, spoken
+from averagefair.rates import ErrorRate, resolve_rates, spoken
 from averagefair.request import ROUNDING
 from averagefair.sample import FloatArray, Sample
 from averagefair.text import figure, percent, plain
@@ -31,22 +32,29 @@ CORNERS = {
 }
 
 
-def read_training(curve: Frontier, X: Any, Y: Any) -> Sample:
-    """Read the tables a curve was learned from; refuse others."""
-    model, sample = curve[0].model, Sample(X, Y)
-    n, d = len(model.individual_rates_), model.classifiers_.feature_count
-    if (sample.n, sample.d) != (n, d):
-        raise InputError(
-            f"X and Y must be the tables the curve was learned from: {n} people with {d} "
-            f"features; got {sample.n} with {sample.d}."
-        )
+def read_training(curve: Frontier, Y: Any) -> Sample:
+    """Return the people a curve was learned from, with these labels; refuse other labels."""
+    point = curve[0]
+    model, people = point.model, point.model.training_individuals()
+    sample = people.with_labels(Y)
+    if not sample.named_tasks and sample.m == len(model.task_names_):
+        sample = people.with_labels(Y, task_names=model.task_names_)
     sample.check_tasks(model.task_names_, model.classifiers_.named_tasks, "Y")
-    if not np.array_equal(sample.features, model.mapping_.individuals.features):
+    learned = sample.with_task_weights(model.task_weights_)
+    aside = set(model.holdout_task_names_)
+    kept = [place for place, name in enumerate(model.task_names_) if name not in aside]
+    places = np.array(kept, dtype=np.intp)
+
+    def decide(features: FloatArray) -> FloatArray:
+        return model.classifiers_.chances(features)[:, places]
+
+    error = Meter(learned.take_tasks(places), ErrorRate())(decide).error
+    if not np.isclose(error, point.error, rtol=0.0, atol=ROUNDING, equal_nan=True):
         raise InputError(
-            "X must be the table the curve was learned from, its rows in the same order; it holds "
-            "other numbers."
+            "Y must be the labels the curve was learned from, its rows in the same order; with "
+            f"these the model of alpha {point.alpha:g} errs on {error:.4f}, not {point.error:.4f}."
         )
-    return sample.with_names(model.mapping_.individuals.individual_names)
+    return sample
 
 
 def frontier_data(
@@ -94,7 +102,10 @@ def frontier_data(
                 "error": curve.unconstrained.error,
                 "spread": curve.unconstrained.spread,
             },
-            "points": [_point(point) for point in curve],
+            "points": [
+                _point(point) | {"carried": _carried(test, place)}
+                for place, point in enumerate(curve)
+            ],
             "task_names": list(sample.task_names),
             "task_errors": [np.round(one, 6) for one in errors],
             "corners": {name: _corner(name, corner) for name, corner in test.corners.items()},
@@ -146,7 +157,7 @@ def worst_off(rates: FloatArray, free: FloatArray, count: int = WORST) -> NDArra
     return np.asarray(order[: np.count_nonzero(~np.isnan(rates))][:count])
 
 
-def bin_edges(low: float, high: float, tasks: int, common: float, alpha: float) -> FloatArray:
+def band_edges(low: float, high: float, tasks: int, common: float, alpha: float) -> FloatArray:
     """Return the edges of at most 60 bins from the lowest rate to the highest.
 
     The band of the common rate plus and minus alpha is a whole number of bins, so that nobody
@@ -163,7 +174,7 @@ def bin_edges(low: float, high: float, tasks: int, common: float, alpha: float) 
 
     Examples
     --------
-    >>> bin_edges(0.05, 0.4, 10, common=0.2, alpha=0.1).round(3)[:4]
+    >>> band_edges(0.05, 0.4, 10, common=0.2, alpha=0.1).round(3)[:4]
     array([0.045, 0.064, 0.082, 0.1  ])
     """
     reach = max(high - low, 0.01)
@@ -217,7 +228,7 @@ def _rate(
     known = known[~np.isnan(known)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     edges = [
-        bin_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
+        band_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
         for common, alpha in bands
     ]
     return {
@@ -261,6 +272,18 @@ def _point(point: FrontierPoint) -> dict[str, Any]:
         "met": point.certificate.met,
         "certificate": certificate_lines(point.certificate),
     }
+
+
+def _carried(test: Generalisation, place: int) -> str:
+    """Say how near people are on the hardest of what was held out."""
+    name, corner = list(test.corners.items())[-1]
+    if name == "training":
+        return ""
+    return (
+        f"{CORNERS[name]}, not learned from: the error is {figure(corner.error[place])}, and all "
+        f"but {percent(BETA)} of the people are within {figure(corner.near[place])} of a common "
+        f"rate as observed, where noise alone would make it {figure(corner.floor[place])}."
+    )
 
 
 def certificate_lines(known: Certificate) -> list[list[str]]:

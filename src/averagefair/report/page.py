@@ -12,13 +12,14 @@ import json
 import platform
 from base64 import b64encode
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib import metadata, resources
 from typing import Any
 
 from averagefair.auditing import Audit
-from averagefair.errors import InputError
+from averagefair.errors import InputError, extra
 from averagefair.frontier import Frontier
 from averagefair.generalisation import Generalisation, same_curve
 from averagefair.rates import spoken
@@ -39,10 +40,9 @@ UNSAFE = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 def frontier_report(
     curve: Frontier,
-    X: Any,
     Y: Any,
     *,
-    held_out: Generalisation | None = None,
+    measured: Generalisation | None = None,
     choice: float | None = None,
     audit: Audit | None = None,
     title: str | None = None,
@@ -53,9 +53,9 @@ def frontier_report(
     Parameters
     ----------
     curve : Frontier
-    X, Y : array-like or DataFrame
-        The tables the curve was learned from.
-    held_out : Generalisation, optional
+    Y : array-like or DataFrame, shape (n, m)
+        The labels the curve was learned from.
+    measured : Generalisation, optional
         The curve on people and tasks held out, from :func:`averagefair.generalisation`.
     choice : float, optional
         The alpha the page opens at, one of the curve's. Default: the middle one.
@@ -71,7 +71,7 @@ def frontier_report(
     >>> from averagefair.datasets import make_synthetic
     >>> people = make_synthetic(n=60, m=20)
     >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
-    >>> page = frontier_report(curve, people.X, people.Y, title="Sixty people")
+    >>> page = frontier_report(curve, people.Y, title="Sixty people")
     >>> page.count("<h1>Sixty people</h1>")
     1
     """
@@ -79,9 +79,8 @@ def frontier_report(
         raise InputError(f"`curve` must be what frontier returns; got {type(curve).__name__}.")
     _check_audit(audit, optional=True)
     start = len(curve) // 2 if choice is None else curve.points.index(curve.at(choice))
-    sample = read_training(curve, X, Y)
-    measured = same_curve(curve, held_out)
-    data = frontier_data(curve, sample, measured, start)
+    sample = read_training(curve, Y)
+    data = frontier_data(curve, sample, same_curve(curve, measured), start)
     blocks = {"frontier-data": data}
     context = {
         "title": title or "What average individual fairness costs",
@@ -100,7 +99,7 @@ def frontier_report(
         blocks["audit-data"] = audit_data(audit)
         context["audit"] = _audit_context(audit, blocks["audit-data"])
     scripts = ["charts.js", "tables.js", "frontier.js", "audit.js"]
-    return _page("frontier.html", context, blocks, scripts, settings)
+    return _page("frontier.html", context, blocks, scripts, _settings(curve), settings)
 
 
 def audit_report(
@@ -128,7 +127,17 @@ def audit_report(
         "title": title or f"Audit of individual {spoken(audit.rate)} rates",
         "audit": _audit_context(audit, blocks["audit-data"]),
     }
-    return _page("audit.html", context, blocks, ["charts.js", "tables.js", "audit.js"], settings)
+    scripts = ["charts.js", "tables.js", "audit.js"]
+    own = {"rate": spoken(audit.rate), "confidence": audit.confidence, "seed": audit.seed}
+    return _page("audit.html", context, blocks, scripts, own, settings)
+
+
+def _settings(curve: Frontier) -> dict[str, Any]:
+    """Return how a curve was learned."""
+    known = curve[0].model.get_params(deep=False)
+    names = ("rate", "oracle", "solver", "beta", "max_influence", "random_state")
+    shown = {name.replace("_", " "): known[name] for name in names}
+    return {name: "default" if value is None else value for name, value in shown.items()}
 
 
 def _check_audit(audit: Any, *, optional: bool = False) -> None:
@@ -148,8 +157,15 @@ def _audit_context(audit: Audit, data: dict[str, Any]) -> dict[str, Any]:
         "exchangeability": exchangeability_words(audit),
         "groups": data["groups"],
         "level": percent(audit.confidence),
+        "asked": None
+        if audit.answer is None
+        else f"{_who(audit.answer.beta)} within {audit.answer.alpha:g} of a common rate",
         "families": audit.tasks.family is not None,
     }
+
+
+def _who(beta: float) -> str:
+    return "Everybody" if beta == 0 else f"All but {percent(beta)}"
 
 
 def _page(
@@ -157,6 +173,7 @@ def _page(
     context: dict[str, Any],
     blocks: dict[str, dict[str, Any]],
     scripts: list[str],
+    own: Mapping[str, Any],
     settings: Mapping[str, Any] | None,
 ) -> str:
     """Return the page of a template, with its data, its one script and that script's hash."""
@@ -172,7 +189,8 @@ def _page(
             script=script,
             script_hash=b64encode(sha256(script.encode()).digest()).decode(),
             blocks={name: embed(block) for name, block in blocks.items()},
-            settings={str(name): str(value) for name, value in (settings or {}).items()},
+            settings={str(name): str(value) for name, value in {**own, **(settings or {})}.items()},
+            written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             versions=_versions(),
         )
     )
@@ -193,16 +211,11 @@ def embed(data: Any) -> str:
 
 @cache
 def _templates() -> Any:
-    try:
-        from jinja2 import Environment, FunctionLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError(
-            "a report needs jinja2, which is not installed: pip install 'averagefair[report]'."
-        ) from error
-    return Environment(
-        loader=FunctionLoader(_asset),
+    jinja = extra("jinja2", "report")
+    return jinja.Environment(
+        loader=jinja.FunctionLoader(_asset),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

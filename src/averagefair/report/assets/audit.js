@@ -16,7 +16,7 @@
     else layers.push({ type: "sticks", x: place, low, high, tone: "orange", name: interval });
     layers.push({ type: "level", at: data.mean, tone: "ink", dash: "2 3", name: "mean" });
     layers.push({ type: "line", x: place, y: rate, tone: "blue", mark: people <= 60 ? "dot" : null, name: "individual rate" });
-    if (flagged.length) layers.push({ type: "marks", x: flagged.map((k) => place[k]), y: flagged.map((k) => rate[k]), mark: "down", tone: "ink", name: "worse off for sure" });
+    if (flagged.length) layers.push({ type: "marks", x: flagged.map((k) => place[k]), y: flagged.map((k) => rate[k]), mark: "down", tone: "ink", name: `worse off (${percent(data.confidence)} sure)` });
     return {
       label: `Individual ${data.rate} rates of ${count(people)} people from best off to worst off, from ${written(rate[0])} to ${written(rate[rate.length - 1])}, with intervals.`,
       x: [0.5, Math.max(1.5, people + 0.5)], y: [0, Math.max(0.05, domain([high, rate], 0.04)[1])],
@@ -83,7 +83,7 @@
     { key: "high", name: "high", number: true, write: four },
     { key: "tasks", name: "tasks", number: true, write: count },
     { key: "rank", name: "rank", number: true, write: (rank) => (rank === null ? "none" : count(rank)) },
-    { key: "flagged", name: "worse for sure", number: true, write: (flag) => (flag ? "yes" : "no") },
+    { key: "flagged", name: `worse off (${percent(data.confidence)} sure)`, number: true, write: (flag) => (flag ? "yes" : "no") },
   ], people.columns, { id: "people", search: "people-search", what: "people", caption: "Everybody's rate" });
 
   dataTable(document.querySelector('[data-table="tasks"]'), [

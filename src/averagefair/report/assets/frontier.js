@@ -116,6 +116,7 @@
     setFigure("common_rate", point.common_rate.map((one) => written(one)).join(", "), point.common_rate.join(","));
     setFigure("columns", String(point.columns), point.columns);
     document.getElementById("statement").textContent = point.statement;
+    document.getElementById("carried").textContent = point.carried;
     document.getElementById("alpha-value").textContent = point.label;
     for (const place of document.querySelectorAll("[data-alpha]")) place.textContent = point.label;
     slider.setAttribute("aria-valuetext", `alpha ${point.label}`);
@@ -142,7 +143,7 @@
     document.getElementById("worst-note").textContent = !rated ? `Nobody has a ${rate.name} rate.` :
       `The ${count(worst.name.length)} of ${count(rated)} people with the highest ${rate.name} rates at alpha ${here().label}${more}.`;
     document.getElementById("undefined").textContent = !rate.undefined ? "" :
-      `${count(rate.undefined)} of ${count(data.people)} people have no ${rate.name} rate, since none of their labels counts, and are left out.`;
+      `${count(rate.undefined)} of ${count(data.people)} people have no ${rate.name} rate (none of their labels counts, or they have no weight), and are left out.`;
   }
 
   function showCertificate() {

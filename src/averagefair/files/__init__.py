@@ -1,0 +1,19 @@
+"""Tables in files: CSV and Parquet in and out, every complaint with file, column and row.
+
+Nothing is guessed from the first rows: each CSV cell is read as written, then turned into what the
+reader asks for. Nothing is half-written: a file appears whole or not at all.
+"""
+
+from averagefair.files.reading import STREAM, read_file
+from averagefair.files.table import FileTable
+from averagefair.files.writing import TABLES, check_output, write_table, write_whole
+
+__all__ = [
+    "STREAM",
+    "TABLES",
+    "FileTable",
+    "check_output",
+    "read_file",
+    "write_table",
+    "write_whole",
+]

@@ -1,0 +1,153 @@
+"""Reading a table from a file or from standard input."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn
+
+from averagefair.errors import InputError, extra
+from averagefair.files.table import FileTable
+
+STREAM, BOM = "-", b"\xef\xbb\xbf"
+MARKS = ",;\t"
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+# What spreadsheets put before the head to say what separates cells.
+_SEPARATOR = re.compile(rb"\"?sep=([,;\t])\"?\r?\n", re.IGNORECASE)
+
+
+def read_file(path: str) -> FileTable:
+    """Read a CSV or Parquet file, or standard input ("-"); the content tells which it is."""
+    source = "standard input" if path == STREAM else path
+    if not path:
+        raise InputError("the name of a file to read is empty.")
+    if path == STREAM and sys.stdin is None:
+        raise InputError("standard input is closed; give the name of a file.")
+    try:
+        data = sys.stdin.buffer.read() if path == STREAM else Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    if not data.removeprefix(BOM).strip():
+        raise InputError(f"{source} is empty; a table with a head and rows is needed.")
+    columns = _parquet(data, source) if data[:4] == b"PAR1" else _csv(data, source)
+    if not columns or not len(next(iter(columns.values()))):
+        raise InputError(f"{source} has no rows.")
+    return FileTable(source, columns, sha256(data).hexdigest())
+
+
+def _parquet(data: bytes, source: str) -> dict[str, Any]:
+    pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
+    try:
+        _check_head(pq.read_schema(pa.BufferReader(data)).names, source)
+        # In one thread: a process that ends soon after may be aborted by pyarrow's other threads.
+        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{source} is not a whole Parquet file: {error}") from None
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _csv(data: bytes, source: str) -> dict[str, Any]:
+    pa, reader = extra("pyarrow", "files"), extra("pyarrow.csv", "files")
+    data = data.removeprefix(BOM).lstrip(b"\r\n")
+    said = _SEPARATOR.match(data)
+    if said:
+        data = data[said.end() :]
+    head, delimiter = _head(data, source, said and said.group(1).decode())
+    options = {
+        "parse_options": reader.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(head) > 1
+        ),
+        "convert_options": reader.ConvertOptions(column_types=dict.fromkeys(head, pa.string())),
+    }
+    try:
+        table = reader.read_csv(pa.BufferReader(data), **options)
+    except pa.ArrowInvalid:
+        # Once more, in one thread, which knows its rows, and with room for lines of any length.
+        whole = reader.ReadOptions(use_threads=False, block_size=min(len(data), 2**31 - 1))
+        try:
+            table = reader.read_csv(pa.BufferReader(data), read_options=whole, **options)
+        except pa.ArrowInvalid as error:
+            _complain(error, source)
+    table = _without_empty_columns(table)
+    _check_head(table.column_names, source)
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _without_empty_columns(table: Any) -> Any:
+    """Drop nameless columns with nothing in them, as spreadsheets leave at the right."""
+    pc = extra("pyarrow.compute", "files")
+    for place in reversed(range(table.num_columns)):
+        if (
+            not table.column_names[place].strip()
+            and not pc.any(pc.not_equal(pc.utf8_trim_whitespace(table.column(place)), "")).as_py()
+        ):
+            table = table.remove_column(place)
+    return table
+
+
+def _complain(error: Exception, source: str) -> NoReturn:
+    found = _RAGGED.search(str(error))
+    if found:
+        row, expected, got = map(int, found.groups())
+        remedy = "Quote cells that hold the separator" if got > expected else "Fill the row up"
+        raise InputError(
+            f"{source}: row {row - 1} has {got} cells where the head has {expected}. {remedy}."
+        ) from None
+    raise InputError(f"{source} cannot be read as CSV: {error}") from None
+
+
+def _head(data: bytes, source: str, said: str | None) -> tuple[list[str], str]:
+    """Return the names of the columns and what separates them."""
+    if data[:4] == b"PK\x03\x04":
+        raise InputError(
+            f"{source} looks like a spreadsheet or an archive; save it as CSV (in Excel: "
+            '"CSV UTF-8") or Parquet.'
+        )
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{source}: line {line} is not UTF-8 text; save the table as CSV in UTF-8 (in Excel: "
+            '"CSV UTF-8"), or as Parquet.'
+        ) from None
+    try:
+        first = {mark: _first_rows(text, mark) for mark in said or MARKS}
+    except csv.Error as error:
+        raise InputError(
+            f"{source} cannot be read as CSV: its head has no end ({error}). Close its quotes."
+        ) from None
+    # What separates the head into most cells, and the row below it into as many.
+    even = [mark for mark, (head, row) in first.items() if not row or len(row) == len(head)]
+    delimiter = max(even or first, key=lambda mark: len(first[mark][0]))
+    return first[delimiter][0], delimiter
+
+
+def _first_rows(text: str, delimiter: str) -> tuple[list[str], list[str]]:
+    rows = csv.reader(_lines(text), delimiter=delimiter)
+    return next(rows), next(rows, [])
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield line after line; nothing is read beyond what is asked for."""
+    return (found.group() for found in _LINE.finditer(text))
+
+
+def _check_head(names: Sequence[str], source: str) -> None:
+    seen: set[str] = set()
+    for place, name in enumerate(names):
+        if not name.strip():
+            raise InputError(
+                f"{source}: column {place + 1} has no name. Name it; if it says who the row is, "
+                "pass that name as --id."
+            )
+        if name in seen:
+            raise InputError(f"{source}: two columns are called {name!r}. Rename one of them.")
+        seen.add(name)

@@ -1,0 +1,222 @@
+"""A table as it stands in a file, and what can be asked of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.errors import InputError, some_of
+from averagefair.files.cells import BLANKS, NotNumbersError, numbers
+from averagefair.sampling import id_text
+from averagefair.tables import is_missing
+
+# pandas keeps a table's row names in a Parquet column of this name: no column of the data.
+_INDEX = re.compile(r"__index_level_\d+__")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+
+
+def _filled(cell: Any) -> bool:
+    return not is_missing(cell) and (not isinstance(cell, str) or bool(cell.strip()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FileTable:
+    """A table as it stands in a file.
+
+    Attributes
+    ----------
+    source : str
+        What the file is called in messages.
+    columns : mapping of str to pyarrow array
+        Text where it came from CSV, else of the type it was stored with.
+    digest : str
+        The SHA-256 of the file.
+    ids : array of str, shape (n,), or None
+        Who each row is, once :meth:`by` has said where that stands.
+    id_column : str, or None
+    """
+
+    source: str
+    columns: Mapping[str, Any]
+    digest: str = ""
+    ids: NDArray[np.str_] | None = None
+    id_column: str | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def names(self) -> NDArray[np.str_]:
+        """What people are called: their ids, else "row 1", "row 2", ..."""
+        if self.ids is not None:
+            return self.ids
+        return np.array([f"row {place + 1}" for place in range(len(self))])
+
+    def by(self, column: str | None) -> FileTable:
+        """Return the table with its rows known by an id column, one row for each person."""
+        if column is None:
+            return self
+        rows = len(self)
+        self.require([column], "--id")
+        columns = self.columns.values()
+        while rows and not any(_filled(one[rows - 1].as_py()) for one in columns):
+            rows -= 1  # empty rows at the end, as spreadsheets leave them
+        if rows < len(self):
+            return self.take(np.arange(rows)).by(column)
+        values = self.values(column, "--id")
+        for row, value in enumerate(values):
+            if is_missing(value) or value == "":
+                self.refuse(row, column, "the id is blank; every row must say who it is")
+            if isinstance(value, list | dict | bytes):
+                self.refuse(row, column, f"an id must be a word or a number; got {value!r}")
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values
+        ids = id_text(cells)
+        first: dict[str, int] = {}
+        for row, one in enumerate(ids.tolist()):
+            if first.setdefault(one, row) != row:
+                self.refuse(
+                    row,
+                    column,
+                    f"the id {one!r} stands in row {first[one] + 1} already; each person must have "
+                    "one row",
+                )
+        return replace(self, ids=ids, id_column=column)
+
+    def take(self, rows: NDArray[np.intp]) -> FileTable:
+        """Return some of the rows, in this order."""
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
+        return replace(self, columns=columns, ids=None if self.ids is None else self.ids[rows])
+
+    def require(self, names: Sequence[str], option: str) -> list[str]:
+        """Return these very columns, in the order given; refuse where one is missing."""
+        for name in names:
+            if name not in self.columns:
+                self._no_column(name, option)
+        return list(names)
+
+    def select(self, patterns: Sequence[str], option: str) -> list[str]:
+        """Return the columns that match, in the order of the table.
+
+        A pattern that is a column's very name means that column, whatever signs are in it. Other
+        patterns never mean the ids.
+        """
+        chosen: set[str] = set()
+        for pattern in patterns:
+            found = self.matching(pattern)
+            if not found:
+                self._no_column(pattern, option)
+            chosen.update(found)
+        return [name for name in self.columns if name in chosen]
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the columns that match one pattern."""
+        if pattern in self.columns:
+            return [pattern]
+        return [name for name in self.others([]) if fnmatchcase(name, pattern)]
+
+    def others(self, taken: Sequence[str]) -> list[str]:
+        """Return the columns that are none of these, nor the ids, nor pandas' row names."""
+        known = {*taken, self.id_column}
+        return [name for name in self.columns if name not in known and not _INDEX.fullmatch(name)]
+
+    def numbers(self, names: Sequence[str], *, blanks: bool = False) -> NDArray[np.float64]:
+        """Return columns of finite numbers, shape (n, names); a blank is refused, or NaN."""
+        out = self._numbers(
+            names, "a feature must be a number", "Encode words as numbers, or leave the column out"
+        )
+        wrong = np.isinf(out) if blanks else ~np.isfinite(out)
+        if wrong.any():
+            row, place = (int(one) for one in np.argwhere(wrong)[0])
+            given = self.columns[names[place]][row].as_py()
+            in_all = [repr(names[one]) for one in np.flatnonzero(wrong.any(axis=0)).tolist()]
+            self.refuse(
+                row,
+                names[place],
+                f"holds {given!r} where a finite number must stand ({int(wrong.sum()):,} such "
+                f"cells, in {some_of(in_all)}). Fill them, or leave the columns or the rows out",
+            )
+        return out
+
+    def labels(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of labels, shape (n, names): 0, 1, or NaN where blank."""
+        return self._between(names, "a label must be 0, 1 or blank", ends_only=True)
+
+    def decisions(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of decisions, shape (n, names): within 0 and 1, or NaN where blank."""
+        rule = "a decision must be 0, 1, or the chance of deciding 1"
+        return self._between(names, rule, ends_only=False)
+
+    def words(self, name: str, option: str) -> list[str | None]:
+        """Return a column as words; None where blank."""
+        text = [None if one is None else str(one).strip() for one in self.values(name, option)]
+        return [None if one is None or one.lower() in BLANKS else one for one in text]
+
+    def values(self, name: str, option: str) -> list[Any]:
+        """Return a column's cells as they stand."""
+        self.require([name], option)
+        try:
+            values: list[Any] = self.columns[name].to_pylist()
+        except ValueError as error:
+            raise InputError(f"{self.source}: column {name!r} is damaged: {error}.") from None
+        return values
+
+    def refuse(self, row: int, column: str, what: str) -> NoReturn:
+        """Complain of one cell; rows are counted from 1, the head apart."""
+        who = ""
+        if self.ids is not None and column != self.id_column:
+            who = f" ({self.id_column} {self.ids[row]!s})"
+        raise InputError(f"{self.source}: row {row + 1}{who}, column {column!r}: {what}.")
+
+    def _between(self, names: Sequence[str], rule: str, *, ends_only: bool) -> NDArray[np.float64]:
+        out = self._numbers(names, rule, "If the column is no task, choose others (--tasks)")
+        known = np.isnan(out) | (out == 0) | (out == 1)
+        if not ends_only:
+            known |= (out >= 0) & (out <= 1)
+        if not known.all():
+            row, place = (int(one) for one in np.argwhere(~known)[0])
+            self.refuse(row, names[place], f"{rule}; got {out[row, place]:g}")
+        return out
+
+    def _numbers(self, names: Sequence[str], rule: str, remedy: str) -> NDArray[np.float64]:
+        """Return columns of numbers, shape (n, names); a blank is NaN."""
+        out = np.empty((len(self), len(names)))
+        wrong: dict[str, NotNumbersError] = {}
+        for place, name in enumerate(names):
+            try:
+                out[:, place] = numbers(self.columns[name])
+            except NotNumbersError as error:
+                wrong[name] = error
+            except ValueError as error:
+                raise InputError(f"{self.source}: column {name!r} is damaged: {error}.") from None
+        if not wrong:
+            return out
+        (name, first), *more = wrong.items()
+        text = f"{rule}; got {first.value!r}"
+        if isinstance(first.value, str) and _DECIMAL_COMMA.fullmatch(first.value.strip()):
+            text += f". Write {first.value.strip().replace(',', '.')}, with a point"
+        if more:
+            text += f". Other columns hold no numbers either: {some_of([repr(n) for n, _ in more])}"
+        text += f". {remedy}"
+        if self.id_column is None:
+            text += f"; if it says who a row is, pass --id {name}"
+        self.refuse(first.row, name, text)
+
+    def _no_column(self, name: str, option: str) -> NoReturn:
+        near = get_close_matches(name, list(self.columns), 1)
+        meant = f" Did you mean {near[0]!r}?" if near else ""
+        if "," in name:
+            meant += " To name several, repeat the option."
+        if len(self.columns) == 1:
+            meant += " Is the first line the head?"
+        raise InputError(
+            f"{self.source}: no column matches {option} {name!r}.{meant} There are: "
+            f"{some_of([*map(repr, self.columns)])}."
+        )
