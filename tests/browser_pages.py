@@ -6,6 +6,7 @@ tables from their cells.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import unicodedata
@@ -306,6 +307,16 @@ def move_slider(page, place):
         " slider.dispatchEvent(new Event('input', { bubbles: true })); }",
         place,
     )
+
+
+def with_data(path, name, change):
+    """Return a page's text with its data changed."""
+    text = path.read_text("utf-8")
+    head, rest = text.split(f'id="{name}">', 1)
+    block, tail = rest.split("</script>", 1)
+    data = json.loads(block)
+    change(data)
+    return f'{head}id="{name}">{json.dumps(data)}</script>{tail}'
 
 
 def natural(name):

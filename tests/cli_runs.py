@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 N, M, LATER, D = 40, 8, 3, 4
 FEATURES = [f"x{place + 1}" for place in range(D)]
@@ -186,3 +187,33 @@ def write_people(folder):
         ["person", *TASKS],
         [[one, *y] for one, y in zip(IDS, Y, strict=True)],
     )
+
+
+def fits_80_columns(text):
+    return max(map(len, text.splitlines())) <= 80
+
+
+@pytest.fixture(scope="module", name="shop")
+def fixture_shop(tmp_path_factory):
+    """A folder with people, and a model of them."""
+    folder = tmp_path_factory.mktemp("shop")
+    write_people(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", name="forks")
+def fixture_forks():
+    with Forks() as found:
+        yield found
+
+
+@pytest.fixture(scope="module", name="fitted")
+def fixture_fitted(shop):
+    args = ("fit", "people.csv", "--tasks", "task_*", "--id", "person", "--extendable")
+    said, told = together(
+        [
+            lambda: run(shop, *args, "-o", "fair.model"),
+            lambda: run(shop, *args, "-o", "same.model", "--json"),
+        ]
+    )
+    return said, told

@@ -2,99 +2,46 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import pty
 import re
-import shlex
-import stat
 import subprocess
-import sys
-import threading
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cli_runs import (
-    COMMANDS,
     FEATURES,
     IDS,
     NEW_TASKS,
     SHUFFLED,
     TASKS,
     Y_LATER,
-    Forks,
     X,
     Y,
     cells,
     command,
     environment,
+    fits_80_columns,
+    fixture_fitted,  # noqa: F401
+    fixture_shop,  # noqa: F401
     read,
     run,
     strict,
     together,
-    without_escapes,
     write,
-    write_people,
 )
 
-from averagefair import (
-    AverageFairClassifier,
-    Verdict,
-    audit,
-    frontier,
-    held_out,
-    theory,
-)
+from averagefair import AverageFairClassifier, frontier, held_out, theory
 from averagefair.datasets import make_synthetic
 from averagefair.persistence import load
 
-FIGURES = {
-    "spread": lambda found: found.range.width,
-    "near": lambda found: found.curve.at(0.05)["alpha"],
-    "denoised": lambda found: found.curve.at(0.05)["denoised"],
-    "sigma": lambda found: found.spread.sigma,
-    "mean": lambda found: found.mean.value,
-}
 X_TABLE, Y_TABLE = pd.DataFrame(X, columns=FEATURES), pd.DataFrame(Y, columns=TASKS)
 Y_LATER_TABLE = pd.DataFrame(Y_LATER, columns=NEW_TASKS)
-
-
-def fits_80_columns(text):
-    return max(map(len, text.splitlines())) <= 80
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    """A folder with people, and a model of them."""
-    folder = tmp_path_factory.mktemp("shop")
-    write_people(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with Forks() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
 def python():
     return AverageFairClassifier(alpha=0.05, random_state=0).fit(X_TABLE, Y_TABLE, ids=IDS)
-
-
-@pytest.fixture(scope="module")
-def fitted(shop):
-    args = ("fit", "people.csv", "--tasks", "task_*", "--id", "person", "--extendable")
-    said, told = together(
-        [
-            lambda: run(shop, *args, "-o", "fair.model"),
-            lambda: run(shop, *args, "-o", "same.model", "--json"),
-        ]
-    )
-    return said, told
 
 
 # Fit
@@ -148,59 +95,6 @@ def test_two_tables_joined_by_id_make_the_model_of_one(shop, fitted, tmp_path):
     )
 
 
-def test_a_file_in_standard_input_with_signs_in_its_names(tmp_path):
-    """Names with commas, quotes, newlines, letters beyond ASCII and the signs of patterns."""
-    features = ["x,1", 'the "second"', "drei\nZeilen", "größe"]
-    tasks = ["task[1]*", "task1", "täsk ?", *TASKS[3:]]
-    write(
-        tmp_path / "odd.csv",
-        ["wér", *features, *tasks],
-        [[f"ñ{one}", *x, *y] for one, x, y in zip(IDS, X, Y, strict=True)],
-        encoding="utf-8-sig",
-        lineterminator="\r\n",
-    )
-    told = run(
-        tmp_path,
-        *("fit", "-", "-t", "task[1]*", "-t", "täsk*", "-t", "task_?", "--ignore", "task1"),
-        *("--id", "wér", "--max-rounds", "3", "-o", "odd.model", "--json"),
-        stdin=(tmp_path / "odd.csv").read_bytes(),
-    )
-    found = strict(told.out)
-    # task[1]* is a column's name, so it is that column and not a pattern.
-    assert found["tasks"] == ["task[1]*", "täsk ?", *TASKS[3:]]
-    assert found["features"] == features
-    assert load(tmp_path / "odd.model").task_names_ == tuple(found["tasks"])
-
-
-def test_a_quoted_name_may_hold_other_separators(tmp_path):
-    for name, delimiter, odd in (("a.csv", ",", "pay; gross; net"), ("b.csv", ";", "a,b,c,d")):
-        write(
-            tmp_path / name,
-            ["person", odd, "task_1"],
-            [[one, x, y] for one, x, y in zip(IDS, X[:, 0], Y[:, 0], strict=True)],
-            delimiter=delimiter,
-            quoting=csv.QUOTE_NONNUMERIC,
-        )
-        done = run(
-            tmp_path,
-            *("fit", name, "-t", "task_1", "--id", "person", "--max-rounds", "2"),
-            *("-o", "m", "--json"),
-        )
-        assert strict(done.out)["features"] == [odd]
-
-
-def test_the_line_ends_of_old_macs_are_read(shop, forks, tmp_path):
-    text = (shop / "people.csv").read_bytes()
-    (tmp_path / "mac.csv").write_bytes(text.replace(b"\n", b"\r"))
-    done = forks.run(
-        tmp_path,
-        *("fit", "mac.csv", "-t", "task_*", "--id", "person", "--max-rounds", "2"),
-        *("-o", "m", "--json"),
-    )
-    assert strict(done.out)["people"] == 40
-    assert strict(done.out)["tasks"] == TASKS
-
-
 def test_options_reach_the_solver_and_the_rates(shop, tmp_path):
     told = run(
         shop,
@@ -232,15 +126,6 @@ def test_a_request_not_met_exits_with_1_and_keeps_the_best_answer(shop, tmp_path
     assert "NOT met" in found["warnings"][0]
     assert "NOT met" in done.err
     assert not load(tmp_path / "m").certificate_.met
-
-
-def test_an_ignored_column_is_no_task(shop, tmp_path):
-    done = run(
-        shop,
-        *("fit", "people.csv", "-t", "task_*", "--ignore", "task_3", "--id", "person"),
-        *("--max-rounds", "2", "-o", tmp_path / "m", "--json"),
-    )
-    assert "task_3" not in strict(done.out)["tasks"]
 
 
 # Predict
@@ -325,6 +210,34 @@ def test_without_ids_a_person_is_known_by_their_features(shop, tmp_path):
     assert "by their features" in done.err
 
 
+def test_decisions_go_through_a_pipe_into_an_audit(shop, fitted, decided):
+    made = subprocess.Popen(
+        command("predict", "fair.model", "people.csv", "-o", "-"),
+        cwd=shop,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    judged = subprocess.run(
+        command("audit", "labels.csv", "-", "--id", "person", "--people", "-"),
+        cwd=shop,
+        env=environment(),
+        stdin=made.stdout,
+        capture_output=True,
+        text=True,
+    )
+    assert judged.returncode == 0, judged.stderr
+    assert made.stderr.read().decode().startswith("40 people x 8 tasks")
+    made.stdout.close()
+    made.stderr.close()
+    assert made.wait() == 0
+    decisions = cells(read((shop / "decisions.csv").read_text()), TASKS)
+    table = read(judged.stdout)
+    assert table["person"] == IDS
+    np.testing.assert_allclose(cells(table, ["rate"])[:, 0], np.abs(Y - decisions).mean(axis=1))
+    assert judged.stderr.startswith("- Audit of individual error rates: 40 people, 8 tasks.")
+
+
 # Extend
 
 
@@ -357,169 +270,6 @@ def test_extend_makes_pythons_classifiers_whatever_the_order_of_rows(shop, fitte
     assert fits_80_columns(said.out)
     done = run(shop, "predict", "new.model", "people.csv", "-o", "-")
     np.testing.assert_array_equal(cells(read(done.out), NEW_TASKS), later.predict(X_TABLE, IDS))
-
-
-# Audit
-
-BLANK = ("", "NA", "NaN", "null", '""', " n/a ", "None")
-
-
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory):
-    """Labels with blanks, decisions and groups in three kinds of file; and Python's audit."""
-    folder = tmp_path_factory.mktemp("judged")
-    rng = np.random.default_rng(11)
-    labels = rng.integers(0, 2, (40, 12)).astype(float)
-    labels[rng.random(labels.shape) < 0.1] = np.nan
-    wrong = rng.random(labels.shape) < np.linspace(0.05, 0.6, 40)[:, None]
-    chances = np.where(np.nan_to_num(labels) == wrong, 0.25, 0.875)
-    groups = np.where(np.arange(40) < 20, "nördlich; A", "B")
-    tasks = [f"täsk {place}" for place in range(12)]
-    spelled = [
-        [
-            BLANK[(row + place) % len(BLANK)].strip('"')
-            if np.isnan(cell)
-            else ("True" if cell else "FALSE")
-            if place % 2
-            else f"{cell:g}"
-            for place, cell in enumerate(cells)
-        ]
-        for row, cells in enumerate(labels)
-    ]
-    people = ["NA", "nan", *(f"0{place}" for place in range(2, 40))]
-    write(
-        folder / "labels.csv",
-        ["who", *tasks],
-        [[one, *line] for one, line in zip(people, spelled, strict=True)],
-        encoding="utf-8-sig",
-        lineterminator="\r\n",
-        delimiter=";",
-    )
-    order = SHUFFLED
-    pq.write_table(
-        pa.table(
-            {
-                "who": pa.array([people[row] for row in order]).dictionary_encode(),
-                **{name: chances[order, place] for place, name in reversed([*enumerate(tasks)])},
-            }
-        ),
-        folder / "decisions.parquet",
-    )
-    write(
-        folder / "groups.tsv",
-        ["group", "who"],
-        [[groups[row], people[row]] for row in order[::-1]],
-        delimiter="\t",
-    )
-    found = audit(
-        pd.DataFrame(labels, columns=tasks),
-        pd.DataFrame(chances, columns=tasks),
-        individual_names=people,
-        groups=pd.DataFrame({"group": groups}),
-        alpha=0.4,
-        beta=0.1,
-    )
-    return folder, found, labels, chances, people
-
-
-def test_an_audit_of_three_kinds_of_file_is_pythons(judged):
-    folder, expected, labels, chances, people = judged
-    args = ("audit", "labels.csv", "decisions.parquet", "--id", "who", "--groups", "groups.tsv")
-    args += ("--group-columns", "group", "--alpha", "0.4", "--beta", "0.1")
-    told, said = together(
-        [
-            lambda: run(folder, *args, "--people", "people.csv", "--json"),
-            lambda: run(folder, *args, "-o", "report.html"),
-        ]
-    )
-    found = strict(told.out)
-    for name, part in expected.to_dict().items():
-        assert found[name] == part, name
-    known = ~np.isnan(labels)
-    rates = np.where(known, np.abs(np.nan_to_num(labels) - chances), 0).sum(1) / known.sum(1)
-    assert found["mean"]["value"] == pytest.approx(rates.mean())
-    assert found["range"]["high"] - found["range"]["low"] == pytest.approx(np.ptp(rates))
-    table = read((folder / "people.csv").read_text())
-    assert table["who"] == people
-    stored = read((folder / "groups.tsv").read_text().replace("\t", ","))
-    by_name = dict(zip(stored["who"], stored["group"], strict=True))
-    assert table["group"] == [by_name[one] for one in people]
-    np.testing.assert_allclose(cells(table, ["rate"])[:, 0], rates, atol=1e-6)
-    np.testing.assert_allclose(
-        cells(table, ["low", "high", "tasks", "rank"]),
-        np.column_stack([getattr(expected.people, n) for n in ("low", "high", "tasks", "rank")]),
-        atol=1e-6,
-    )
-    assert fits_80_columns(said.out)
-    words = " ".join(said.out.replace("\n- ", "\n").removeprefix("- ").split())
-    assert " ".join(expected.summary().split()) in words
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "nördlich; A" in page
-
-
-def test_fail_above_fails_above_and_not_below(judged, forks):
-    folder, _, labels, chances, people = judged
-    found = audit(pd.DataFrame(labels), pd.DataFrame(chances), individual_names=people)
-    known = ~np.isnan(labels)
-    rates = np.where(known, np.abs(np.nan_to_num(labels) - chances), 0).sum(1) / known.sum(1)
-    figures = {name: figure(found) for name, figure in FIGURES.items()}
-    assert figures["spread"] == pytest.approx(np.ptp(rates))
-    assert figures["mean"] == pytest.approx(rates.mean())
-    args = ("audit", "labels.csv", "decisions.parquet", "--id", "who", "--json")
-    for name, figure in figures.items():
-        for step, code in ((1e-9, 0), (-1e-9, 1)):
-            bound = repr(figure + step)
-            done = forks.run(folder, *args, "--fail-on", name, "--fail-above", bound, code=code)
-            told = strict(done.out)
-            assert (told["failed"], told["fail_on"]) == (bool(code), name)
-            assert told["figure"] == pytest.approx(figure, abs=1e-12)
-
-
-def test_a_request_shown_not_to_be_met_exits_with_1(tmp_path):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 2, (30, 400))
-    wrong = rng.random(labels.shape) < np.where(np.arange(30) < 15, 0.05, 0.6)[:, None]
-    tasks = [f"t{place}" for place in range(400)]
-    pq.write_table(pa.table(dict(zip(tasks, labels.T, strict=True))), tmp_path / "l.parquet")
-    write(tmp_path / "d.csv", tasks, np.where(wrong, 1 - labels, labels))
-    args = ("audit", "l.parquet", "d.csv", "--beta", "0.05")
-    unmet, wide = together(
-        [
-            lambda: run(tmp_path, *args, "--alpha", "0.1", "--json", code=1),
-            lambda: run(tmp_path, *args, "--alpha", "0.4"),
-        ]
-    )
-    assert strict(unmet.out)["answer"]["verdict"] == Verdict.NOT_MET.value
-    assert strict(unmet.out)["failed"] is True
-    assert "within 0.4 of a common rate" in " ".join(wide.out.split())
-
-
-def test_decisions_go_through_a_pipe_into_an_audit(shop, fitted, decided):
-    made = subprocess.Popen(
-        command("predict", "fair.model", "people.csv", "-o", "-"),
-        cwd=shop,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    judged = subprocess.run(
-        command("audit", "labels.csv", "-", "--id", "person", "--people", "-"),
-        cwd=shop,
-        env=environment(),
-        stdin=made.stdout,
-        capture_output=True,
-        text=True,
-    )
-    assert judged.returncode == 0, judged.stderr
-    assert made.stderr.read().decode().startswith("40 people x 8 tasks")
-    made.stdout.close()
-    made.stderr.close()
-    assert made.wait() == 0
-    decisions = cells(read((shop / "decisions.csv").read_text()), TASKS)
-    table = read(judged.stdout)
-    assert table["person"] == IDS
-    np.testing.assert_allclose(cells(table, ["rate"])[:, 0], np.abs(Y - decisions).mean(axis=1))
-    assert judged.stderr.startswith("- Audit of individual error rates: 40 people, 8 tasks.")
 
 
 # Frontier
@@ -600,58 +350,20 @@ def test_a_report_to_standard_output_leaves_the_words_to_standard_error(shop, tr
     np.testing.assert_allclose(cells(table, ["alpha"])[:, 0], [0.1, 0.2])
 
 
-# Demo, theory, reproduce, help
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    said, told = together(
-        [
-            lambda: run(folder, "demo"),
-            lambda: run(folder, "demo", "--tables", "tables", "-o", "again.html", "--json"),
-        ]
+def test_the_model_of_a_curve_is_saved_as_it_stands_on_it(shop, tmp_path):
+    done = run(
+        shop,
+        *("frontier", "people.csv", "-t", "task_*", "--id", "person", "--alphas", "0.2,0.3"),
+        *("--choice", "0.3", "--model", tmp_path / "fair.model", "--json"),
     )
-    return folder, said, told
+    point = strict(done.out)["points"][1]
+    same = load(tmp_path / "fair.model")
+    assert (same.alpha, same.error_) == (0.3, point["error"])
+    assert (tmp_path / "fair.model").stat().st_mode & 0o077 != 0
+    run(shop, *("frontier", "people.csv", "-t", "task_*", "--extendable"), code=2)
 
 
-def test_the_demo_writes_a_report_and_fits_80_columns(shown):
-    folder, said, told = shown
-    assert fits_80_columns(said.out)
-    assert said.err == ""
-    assert said.out.endswith("report: averagefair-demo.html\n")
-    assert (folder / "averagefair-demo.html").stat().st_size > 10_000
-    found = strict(told.out)
-    shown_errors = dict(re.findall(r"^ (0\.\d\d)  (0\.\d{3})   0\.\d{3}  ", said.out, re.M))
-    assert len(shown_errors) >= 5
-    for point in found["points"]:
-        if f"{point['alpha']:.2f}" in shown_errors:
-            assert f"{point['error']:.3f}" == shown_errors[f"{point['alpha']:.2f}"]
-
-
-def test_the_demos_tables_hold_the_population(shown):
-    folder, _, told = shown
-    split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
-    paths = [folder / path for path in strict(told.out)["tables"]]
-    people, newcomers, new_tasks, groups = (
-        read(path.read_text())
-        for path in sorted(
-            paths,
-            key=lambda path: ["people.csv", "newcomers.csv", "new_tasks.csv", "groups.csv"].index(
-                path.name
-            ),
-        )
-    )
-    np.testing.assert_array_equal(cells(people, [f"x{j + 1}" for j in range(20)]), split.X)
-    np.testing.assert_array_equal(cells(people, [f"task_{j + 1}" for j in range(50)]), split.Y)
-    np.testing.assert_array_equal(
-        cells(newcomers, [f"task_{j + 1}" for j in range(50)]), split.Y_new_people
-    )
-    np.testing.assert_array_equal(
-        cells(new_tasks, [f"new_{j + 1}" for j in range(25)]), split.Y_new_tasks
-    )
-    assert people["person"] == new_tasks["person"]
-    assert newcomers["person"] == groups["person"]
+# Theory and reproduce
 
 
 def test_theory_tells_the_papers_figures(tmp_path):
@@ -684,242 +396,3 @@ def test_reproduce_says_that_it_is_not_there(tmp_path):
     done = run(tmp_path, "reproduce", "synthetic", code=2)
     assert done.out == ""
     assert "not in this version" in done.err
-
-
-@pytest.fixture(scope="module")
-def pages(forks, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("help")
-    return {name: forks.run(folder, name, "--help").out for name in COMMANDS}
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_help_page_has_an_example_and_fits_80_columns(pages, name):
-    assert re.search(rf"^ *Example: averagefair {name}\b", pages[name], re.M)
-    assert fits_80_columns(pages[name])
-
-
-def test_every_example_runs_when_its_files_exist(pages, shown, tmp_path):
-    examples = {}
-    for name, page in pages.items():
-        (found,) = re.findall(r"Example: averagefair (.*?)\n\s*\n", page, re.S)
-        examples[name] = shlex.split(found)
-    write_people(tmp_path)
-    write(
-        tmp_path / "others.csv",
-        ["person", *FEATURES, *TASKS],
-        [[f"q{one}", *x, *y] for one, x, y in zip(IDS, X[::-1], Y[::-1], strict=True)],
-    )
-    write(
-        tmp_path / "decisions.csv",
-        ["person", *TASKS],
-        [[one, *y] for one, y in zip(IDS, Y, strict=True)],
-    )
-    # Written one after the other: `predict` and `extend` want what `fit` writes.
-    examples["fit"].append("--extendable")
-    run(tmp_path, *examples["fit"])
-    together(
-        [
-            lambda name=name: run(tmp_path, *examples[name])
-            for name in ("frontier", "predict", "extend", "audit", "theory")
-        ]
-    )
-    assert examples["demo"] == ["demo"]  # as the fixture ran it
-    run(tmp_path, *examples["reproduce"], code=2)
-    written = {path.name for path in tmp_path.iterdir()}
-    assert written == {
-        *("people.csv", "labels.csv", "new_labels.csv", "others.csv", "decisions.csv"),
-        *("fair.model", "decisions.parquet", "new_tasks.model", "report.html"),
-    }
-
-
-def test_completion_knows_the_commands_and_the_rates(tmp_path):
-    def complete(words, place):
-        done = subprocess.run(
-            [sys.executable, "-c", "from averagefair.cli import main; main()"],
-            cwd=tmp_path,
-            env=environment(
-                _AVERAGEFAIR_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(place)
-            ),
-            capture_output=True,
-            text=True,
-        )
-        return done.stdout.split()
-
-    commands, rates = together(
-        [
-            lambda: complete("averagefair ", 1),
-            lambda: complete("averagefair audit --rate false", 3),
-        ]
-    )
-    assert set(COMMANDS) - {"reproduce"} <= set(commands)
-    assert rates == ["false-positive", "false-negative"]
-
-
-# What a process must and must not do
-
-
-HIDE = """
-import sys
-
-class Hide:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("pandas", "polars", "matplotlib"):
-            raise ModuleNotFoundError(name, name=name)
-
-sys.meta_path.insert(0, Hide())
-"""
-
-
-def test_neither_pandas_nor_polars_nor_matplotlib_is_needed(shop, fitted, tmp_path):
-    """Whether installed or not: they are made to look missing."""
-    (tmp_path / "sitecustomize.py").write_text(HIDE)
-    hidden = {"PYTHONPATH": str(tmp_path)}
-    together(
-        [
-            lambda: run(shop, "--help", **hidden),
-            lambda: run(
-                shop,
-                *("frontier", "people.csv", "-t", "task_*", "--alphas", "0.2", "--ignore"),
-                *("person", "--test", "people.csv", "-o", tmp_path / "a.html"),
-                **hidden,
-            ),
-            lambda: run(
-                shop,
-                *("audit", "labels.csv", "labels.csv", "--id", "person"),
-                *("-o", tmp_path / "b.html"),
-                **hidden,
-            ),
-            lambda: run(
-                shop, "predict", "fair.model", "people.csv", "-o", tmp_path / "c.parquet", **hidden
-            ),
-        ]
-    )
-
-
-def test_help_loads_no_drawing(tmp_path):
-    script = (
-        "import sys\nfrom averagefair.cli import main\nsys.argv = ['averagefair', '--help']\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert "averagefair.cli.app" in done.stderr.split()
-    assert not {"matplotlib", "polars", "jinja2", "safetensors"} & set(done.stderr.split())
-
-
-def at_a_terminal(folder, *args):
-    """Run with standard error at a pseudo-terminal; return standard output and what was shown."""
-    ours, theirs = pty.openpty()
-    shown = []
-
-    def listen():
-        while True:
-            try:
-                part = os.read(ours, 4096)
-            except OSError:  # the other end was closed
-                return
-            if not part:
-                return
-            shown.append(part)
-
-    ear = threading.Thread(target=listen)
-    ear.start()
-    done = subprocess.run(
-        command(*args),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=environment(TERM="xterm", COLUMNS="100"),
-    )
-    os.close(theirs)
-    ear.join()
-    os.close(ours)
-    assert done.returncode == 0
-    return done.stdout.decode(), without_escapes(b"".join(shown).decode())
-
-
-def test_a_terminal_sees_progress_and_standard_output_stays_clean(tmp_path):
-    people = make_synthetic(n=150, m=30, d=10, random_state=0)
-    names = [f"x{place}" for place in range(10)] + [f"task_{place}" for place in range(30)]
-    write(tmp_path / "people.csv", names, np.column_stack([people.X, people.Y]).astype(int))
-    fit = ("fit", "people.csv", "-t", "task_*", "--alpha", "0.02", "-o", "m")
-    (out, shown), (_, curve), (_, quiet) = together(
-        [
-            lambda: at_a_terminal(tmp_path, *fit),
-            lambda: at_a_terminal(
-                tmp_path, *("frontier", "people.csv", "-t", "task_*", "--alphas", "0.02,0.05,0.1")
-            ),
-            lambda: at_a_terminal(tmp_path, *fit, "--quiet", "--max-rounds", "5"),
-        ]
-    )
-    for text in (shown, curve):
-        assert re.search(r"alpha 0\.\d+ round \d+ error 0\.\d+ spread 0\.\d+", text)
-    assert "left" in shown
-    assert "\x1b" not in out
-    assert out.startswith("150 people, 30 tasks, 10 features")
-    assert quiet == ""
-
-
-def test_an_output_is_replaced_whole_and_keeps_its_permissions(shop, fitted, tmp_path):
-    (tmp_path / "decisions.csv").write_text("old")
-    (tmp_path / "decisions.csv").chmod(0o640)
-    run(tmp_path, "predict", shop / "fair.model", shop / "people.csv", "-o", "decisions.csv")
-    assert (tmp_path / "decisions.csv").read_text().startswith('"person"')
-    assert stat.S_IMODE((tmp_path / "decisions.csv").stat().st_mode) == 0o640
-    assert [path.name for path in tmp_path.iterdir()] == ["decisions.csv"]
-
-
-def test_an_output_that_is_no_file_stays_what_it_is(shop, fitted, tmp_path):
-    """As /dev/null is not: run as root, -o /dev/null would do away with it."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "real.model").write_text("old")
-    (tmp_path / "link.model").symlink_to("real.model")
-    reader = subprocess.Popen(["timeout", "20", "cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
-    args = ("extend", shop / "fair.model", shop / "new_labels.csv")
-    run(tmp_path, *args, "-o", tmp_path / "pipe", code=None)
-    still = stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
-    reader.terminate()
-    reader.communicate()
-    run(tmp_path, *args, "-o", "link.model")
-    assert still
-    assert (tmp_path / "link.model").is_symlink()
-
-
-def test_an_audit_of_what_two_tables_share_leaves_the_rest_out_and_says_so(tmp_path):
-    """As exported from a spreadsheet: remarks, people of one table only, decisions not made."""
-    head = ["Person-ID", "Bemerkung", *TASKS]
-    right = [[one, "gut", *row] for one, row in zip(IDS[1:], Y[1:], strict=True)]
-    made = [[one, "", *map(str, row)] for one, row in zip(IDS[:-1], 1 - Y[:-1], strict=True)]
-    made[5][2] = ""
-    write(tmp_path / "soll.csv", head, right, delimiter=";", lineterminator="\r\n")
-    text = (tmp_path / "soll.csv").read_text(encoding="utf-8")
-    (tmp_path / "soll.csv").write_text(f"sep=;\r\n{text};;;;;;;;;\r\n", encoding="utf-8-sig")
-    write(tmp_path / "ist.csv", [*head, ""], [[*row, ""] for row in made])
-    args = ("audit", "soll.csv", "ist.csv", "--id", "Person-ID", "--ignore", "Bemerkung")
-    done = run(tmp_path, *args, code=2)
-    assert "1 only in soll.csv" in done.err
-    assert "1 only in ist.csv" in done.err
-    done = run(tmp_path, *args, "--common-people", code=2)
-    assert "--skip-undecided" in done.err
-    done = run(tmp_path, *args, "--common-people", "--skip-undecided", "--json")
-    found = strict(done.out)
-    assert (found["n"], found["m"], found["mean"]["value"]) == (38, 8, 1.0)
-    assert found["people"]["tasks"].count(7) == 1
-    assert sum("left out" in note for note in found["notes"]) == 3
-
-
-def test_the_model_of_a_curve_is_saved_as_it_stands_on_it(shop, tmp_path):
-    done = run(
-        shop,
-        *("frontier", "people.csv", "-t", "task_*", "--id", "person", "--alphas", "0.2,0.3"),
-        *("--choice", "0.3", "--model", tmp_path / "fair.model", "--json"),
-    )
-    point = strict(done.out)["points"][1]
-    same = load(tmp_path / "fair.model")
-    assert (same.alpha, same.error_) == (0.3, point["error"])
-    assert (tmp_path / "fair.model").stat().st_mode & 0o077 != 0
-    run(shop, *("frontier", "people.csv", "-t", "task_*", "--extendable"), code=2)

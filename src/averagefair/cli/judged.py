@@ -69,7 +69,8 @@ def read_judged(
     by = right if groups is None else read_file(groups).by(id_column)
     attributes = by.select(group_columns, "--group-columns") if group_columns else []
     names = _tasks(right, made, tasks, ignore, attributes)
-    known, decided = right.labels(names), made.decisions(names)[match(right, made)]
+    rows = match(right, made, remedy="Leave them out with --common-people")
+    known, decided = right.labels(names), made.decisions(names)[rows]
     gaps = ~np.isnan(known) & np.isnan(decided)
     if gaps.any() and not skip_undecided:
         row, place = (int(one) for one in np.argwhere(gaps)[0])

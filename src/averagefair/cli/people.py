@@ -143,7 +143,12 @@ def check_streams(*paths: str | None) -> None:
         raise InputError("standard input (-) holds one table; give files for the others.")
 
 
-def match(first: FileTable, second: FileTable, *, more: bool = False) -> NDArray[np.intp]:
+REMEDY = "Take them out, or add them to the other table"
+
+
+def match(
+    first: FileTable, second: FileTable, *, more: bool = False, remedy: str = REMEDY
+) -> NDArray[np.intp]:
     """Return where the first table's people stand in the second: by id, else in their order.
 
     Parameters
@@ -151,6 +156,8 @@ def match(first: FileTable, second: FileTable, *, more: bool = False) -> NDArray
     first, second : FileTable
     more : bool, default False
         Whether the second may list other people too.
+    remedy : str
+        What to do about people in one table only.
     """
     if first is second:
         return np.arange(len(first))
@@ -163,7 +170,7 @@ def match(first: FileTable, second: FileTable, *, more: bool = False) -> NDArray
     missing = [one for one in ours if one not in place]
     surplus = [] if more else [one for one in theirs if one not in known]
     if missing or surplus:
-        _refuse_others(first, second, missing, surplus)
+        _refuse_others(first, second, missing, surplus, remedy)
     return np.array([place[one] for one in ours], dtype=np.intp)
 
 
@@ -174,10 +181,11 @@ def _check_order(first: FileTable, second: FileTable) -> None:
         raise InputError(
             f"{first.source} has {len(first)} rows and {second.source} has {len(second)}; {remedy}."
         )
-    for name in first.columns:
-        if name in second.columns and not name.startswith("__index_level_"):
+    distinct = extra("pyarrow.compute", "files").count_distinct
+    for name in first.others([]):
+        if name in second.columns and distinct(first.columns[name]).as_py() == len(first) > 1:
             ours, theirs = first.words(name, ""), second.words(name, "")
-            if len(set(ours)) == len(ours) and ours != theirs and set(ours) == set(theirs):
+            if ours != theirs and set(ours) == set(theirs):
                 raise InputError(
                     f"{first.source} and {second.source} have the same cells in column {name!r}, "
                     f"in another order; {remedy} {name}."
@@ -185,7 +193,7 @@ def _check_order(first: FileTable, second: FileTable) -> None:
 
 
 def _refuse_others(
-    first: FileTable, second: FileTable, missing: list[str], surplus: list[str]
+    first: FileTable, second: FileTable, missing: list[str], surplus: list[str], remedy: str
 ) -> None:
     found = [
         f"{len(names):,} only in {table.source}: {some_of(names)}"
@@ -202,7 +210,7 @@ def _refuse_others(
         row,
         str(table.id_column),
         f"{first.source} and {second.source} must list the same people; {'; '.join(found)}.{hint} "
-        "Take them out, or add them to the other table",
+        f"{remedy}",
     )
 
 

@@ -14,6 +14,9 @@ from averagefair.errors import InputError, extra
 from averagefair.files.table import FileTable
 
 STREAM, BOM = "-", b"\xef\xbb\xbf"
+# Files are read in one thread: a process that ends soon after reading may be aborted by pyarrow's
+# other threads. One thread also knows the rows it complains of.
+BLOCK = 1 << 22
 MARKS = ",;\t"
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -44,7 +47,6 @@ def _parquet(data: bytes, source: str) -> dict[str, Any]:
     pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
     try:
         _check_head(pq.read_schema(pa.BufferReader(data)).names, source)
-        # In one thread: a process that ends soon after may be aborted by pyarrow's other threads.
         table = pq.read_table(pa.BufferReader(data), use_threads=False)
     except InputError:
         raise
@@ -66,15 +68,16 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
         ),
         "convert_options": reader.ConvertOptions(column_types=dict.fromkeys(head, pa.string())),
     }
-    try:
-        table = reader.read_csv(pa.BufferReader(data), **options)
-    except pa.ArrowInvalid:
-        # Once more, in one thread, which knows its rows, and with room for lines of any length.
-        whole = reader.ReadOptions(use_threads=False, block_size=min(len(data), 2**31 - 1))
+    # In blocks; if that fails, once more with room for lines of any length.
+    for size in (BLOCK, min(max(BLOCK, len(data)), 2**31 - 1)):
+        how = reader.ReadOptions(use_threads=False, block_size=size)
         try:
-            table = reader.read_csv(pa.BufferReader(data), read_options=whole, **options)
+            table = reader.read_csv(pa.BufferReader(data), read_options=how, **options)
+            break
         except pa.ArrowInvalid as error:
-            _complain(error, source)
+            failure = error
+    else:
+        _complain(failure, source)
     table = _without_empty_columns(table)
     _check_head(table.column_names, source)
     return dict(zip(table.column_names, table.columns, strict=True))
