@@ -203,8 +203,8 @@ def test_neither_pandas_nor_polars_nor_matplotlib_is_needed(shop, fitted, tmp_pa
 
 def test_help_loads_no_drawing(tmp_path):
     script = (
-        "import sys\nfrom averagefair.cli import main\nsys.argv = ['averagefair', '--help']\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "import sys\nfrom averagefair.cli.app import app\nsys.argv = ['averagefair', '--help']\n"
+        "try:\n    app()\nexcept SystemExit as end:\n    assert not end.code\n"
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(

@@ -6,19 +6,30 @@ With ``--json`` the result is one JSON object on standard output; messages go to
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, and leave with its exit code."""
+    code: Any = 0
     try:
         app = _app()
         if "--json" in sys.argv:
-            sys.exit(_for_programs(app))
-        app(prog_name="averagefair")
+            code = _for_programs(app)
+        else:
+            app(prog_name="averagefair")
+    except SystemExit as end:
+        code = end.code
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    # At once: threads that pyarrow may have left would abort the process on its way out, and a
+    # build that goes by the exit code would be told something else.
+    os._exit(code if isinstance(code, int) else 0)
 
 
 def _app() -> Any:

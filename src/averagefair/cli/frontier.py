@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -77,25 +77,17 @@ def frontier(
     from averagefair.generalisation import generalisation
 
     grid = read_alphas(alphas)
-    given.check_streams_out(output, curve_table, as_json=as_json)
     if choice is not None and not np.isclose(grid, choice, rtol=0.0, atol=1e-9).any():
         raise InputError(
             f"--choice must be one of the alphas, {', '.join(map(str, grid))}; got {choice}."
         )
-    read = [data, labels, test, test_labels]
-    if output is not None:
-        check_output(output, (".html",), read)
-    if curve_table is not None:
-        check_output(curve_table, TABLES, read)
-    if model is not None:
-        given.check_model(model, read)
-    elif extendable:
-        raise InputError("--extendable is about the model that --model saves: give that too.")
     if (test_labels is None) != (test is None or labels is None):
         raise InputError(
             "where labels stand in tables of their own, --labels goes with DATA and --test-labels "
             "with --test: give both or neither."
         )
+    outputs = Outputs(output, curve_table, model, extendable, title)
+    outputs.check([data, labels, test, test_labels], as_json=as_json)
     check_streams(data, labels, test, test_labels)
     people = read_people(
         data,
@@ -125,55 +117,97 @@ def frontier(
         )
     chosen = curve.at(curve.alphas[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
-    if model is not None:
-        from averagefair.persistence import save
+    outputs.write(curve, chosen, tested, people, id_column)
+    answer(
+        _facts(curve, chosen, tested, people) | outputs.facts(),
+        "\n".join([*_lines(curve, chosen, tested, people, rate), *outputs.lines(chosen)]),
+        as_json=as_json,
+        aside=STREAM in (output, curve_table),
+    )
+    cut = any(point.certificate.stop_reason is StopReason.INTERRUPTED for point in curve)
+    if cut or not all(point.certificate.met for point in curve):
+        raise typer.Exit(NOT_MET)
 
-        origin = {"data": people.source, "id": id_column}
-        save(chosen.model, model, extendable=extendable, origin=origin)
-    if output is not None:
-        from averagefair.report import frontier_report
 
-        page = frontier_report(
-            curve,
-            people.Y,
-            measured=tested,
-            choice=chosen.alpha,
-            title=title or f"Fairness and error: {people.source}",
-            settings={"command": command_line(), **given.origin(people.tables)},
-        )
-        write_whole(output, page.encode())
-    if curve_table is not None:
-        write_table(curve_table, {name: np.array(part) for name, part in flat(curve).items()})
-    lines = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
+@dataclass(frozen=True)
+class Outputs:
+    """What the command is to write."""
+
+    report: str | None
+    table: str | None
+    model: str | None
+    extendable: bool
+    title: str | None
+
+    def check(self, inputs: list[str | None], *, as_json: bool) -> None:
+        """Refuse, before any work, what could not be written."""
+        given.check_streams_out(self.report, self.table, as_json=as_json)
+        if self.report is not None:
+            check_output(self.report, (".html",), inputs)
+        if self.table is not None:
+            check_output(self.table, TABLES, inputs)
+        if self.model is not None:
+            given.check_model(self.model, inputs)
+        elif self.extendable:
+            raise InputError("--extendable is about the model that --model saves: give that too.")
+
+    def write(
+        self, curve: Any, chosen: Any, tested: Any, people: People, id_column: str | None
+    ) -> None:
+        """Write all of it."""
+        if self.model is not None:
+            from averagefair.persistence import save
+
+            origin = {"data": people.source, "id": id_column}
+            save(chosen.model, self.model, extendable=self.extendable, origin=origin)
+        if self.report is not None:
+            from averagefair.report import frontier_report
+
+            page = frontier_report(
+                curve,
+                people.Y,
+                measured=tested,
+                choice=chosen.alpha,
+                title=self.title or f"Fairness and error: {people.source}",
+                settings={"command": command_line(), **given.origin(people.tables)},
+            )
+            write_whole(self.report, page.encode())
+        if self.table is not None:
+            write_table(self.table, {name: np.array(part) for name, part in flat(curve).items()})
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was written, for JSON."""
+        return {"report": self.report, "table": self.table, "model": self.model}
+
+    def lines(self, chosen: Any) -> list[str]:
+        """Say what was written."""
+        said = [f"saved: {self.model}, the model of alpha {chosen.alpha:g}"] if self.model else []
+        said += [f"report: {self.report}"] if self.report else []
+        return said + ([f"table: {self.table}"] if self.table else [])
+
+
+def _lines(curve: Any, chosen: Any, tested: Any, people: People, rate: list[str]) -> list[str]:
+    said = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
     if tested is not None:
-        lines.append(
+        said.append(
             "\nHeld out: error / how far all but 5% of the people are from a common rate / how\n"
             f"far noise alone would make it\n{tested_table(tested)}"
         )
-    lines += ["", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
-    lines += [f"saved: {model}, the model of alpha {chosen.alpha:g}"] if model else []
-    lines += [f"report: {output}"] if output else []
-    lines += [f"table: {curve_table}"] if curve_table else []
-    facts = {
+    return [*said, "", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
+
+
+def _facts(curve: Any, chosen: Any, tested: Any, people: People) -> dict[str, Any]:
+    free, corners = curve.unconstrained, {} if tested is None else tested.corners
+    return {
         "data": people.source,
         "people": len(people.X),
         "tasks": people.Y.column_names,
         "features": people.X.column_names,
-        "unconstrained": {"error": curve.unconstrained.error, "spread": curve.unconstrained.spread},
+        "unconstrained": {"error": free.error, "spread": free.spread},
         "points": [point.to_dict() | {"met": point.certificate.met} for point in curve],
-        "held_out": {
-            name: asdict(corner) for name, corner in (tested.corners if tested else {}).items()
-        },
+        "held_out": {name: asdict(corner) for name, corner in corners.items()},
         "choice": {"alpha": chosen.alpha, "statement": chosen.statement()},
-        "report": output,
-        "table": curve_table,
-        "model": model,
     }
-    text = "\n".join(lines)
-    answer(facts, text, as_json=as_json, aside=STREAM in (output, curve_table))
-    cut = any(point.certificate.stop_reason is StopReason.INTERRUPTED for point in curve)
-    if cut or not all(point.certificate.met for point in curve):
-        raise typer.Exit(NOT_MET)
 
 
 def read_alphas(text: str) -> list[float]:

@@ -47,7 +47,7 @@ def _parquet(data: bytes, source: str) -> dict[str, Any]:
     pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
     try:
         _check_head(pq.read_schema(pa.BufferReader(data)).names, source)
-        table = pq.read_table(pa.BufferReader(data), use_threads=False)
+        table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
     except InputError:
         raise
     except (pa.ArrowException, OSError) as error:
