@@ -170,10 +170,6 @@ class Sample:
         """Return the same sample with tasks that are met this often, shape (m,), summing to 1."""
         return self._replace(task_weights=task_weights)
 
-    def with_names(self, individual_names: NDArray[Any]) -> Sample:
-        """Return the same sample with people called by these names, shape (n,)."""
-        return self._replace(individual_names=individual_names, indexed=False)
-
     def check_tasks(self, names: Sequence[str], named: bool, what: str) -> None:
         """Refuse labels of other tasks than these; by name if both sides have names."""
         other = named and self.named_tasks and self.task_names != tuple(names)

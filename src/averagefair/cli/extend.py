@@ -36,7 +36,7 @@ def extend(
 
     Example: averagefair extend fair.model new_labels.csv -o new_tasks.model
     """
-    from averagefair.cli.people import as_table
+    from averagefair.cli.people import as_table, counted
     from averagefair.mixture import Mixture
     from averagefair.persistence import read_model, save
 
@@ -59,7 +59,7 @@ def extend(
     reached = _reached(found.model, later, Y)
     blank = int(np.isnan(Y).sum())
     text = (
-        f"{len(names):,} new tasks for {people.n:,} training people from {table.source} "
+        f"{counted(len(names), 'new task')} for {people.n:,} training people from {table.source} "
         f"({blank:,} labels blank)\n"
         f"on these people: error {reached['error']:.4f}, spread {reached['spread']:.4f} "
         "(a spread over few tasks is partly noise)\n"
@@ -98,6 +98,6 @@ def _reached(model: Any, later: Any, Y: Any) -> dict[str, float]:
     from averagefair.measure import Meter
     from averagefair.rates import resolve_rates
 
-    sample = model.mapping_.individuals.with_labels(Y, task_names=later.task_names)
+    sample = model.training_individuals().with_labels(Y, task_names=later.task_names)
     measured = Meter(sample, resolve_rates(model.rate))(later.chances)
     return {"error": measured.error, "spread": measured.spread}
