@@ -7,7 +7,10 @@ BIN := $(VENV)/bin
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: demo test test-browser screenshots test-long check bench clean
+# Communities and Crime where a copy lies beside the repository; else AVERAGEFAIR_DATA, else UCI.
+COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
+
+.PHONY: demo test test-browser screenshots experiments test-long check bench clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -23,6 +26,12 @@ test-browser: $(VENV)/.browser
 
 screenshots: $(VENV)/.browser
 	$(BIN)/python docs/screenshots.py
+
+# All experiments in full, then docs/experiments.md from their tables.
+experiments: $(VENV)/.core
+	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/averagefair reproduce communities
+	$(BIN)/averagefair reproduce synthetic --large
+	$(BIN)/python docs/experiments.py results
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long

@@ -203,7 +203,7 @@ def report_out_of_sample() -> None:
     for name, split in (
         ("the paper's people and tasks", communities_split(whole)),
         ("most people, the paper's tasks", most),
-        ("most people, tasks drawn at random", shuffled_tasks(most)),
+        ("most people, tasks drawn at random", most.with_tasks_drawn(np.random.default_rng(0))),
     ):
         heading(
             f"Out of sample: {name}",
@@ -260,22 +260,6 @@ def margins(found: list[Row]) -> list[list[str]]:
             cells.append(" / ".join(gains))
         rows.append([row.method, row.alpha, *cells])
     return rows
-
-
-def shuffled_tasks(data: Split) -> Split:
-    """Draw the tasks to hold out at random, so that old and new tasks are alike."""
-    order = np.random.default_rng(0).permutation(data.Y.shape[1] + data.Y_new_tasks.shape[1])
-    old, new = order[: data.Y.shape[1]], order[data.Y.shape[1] :]
-    here = np.hstack([data.Y, data.Y_new_tasks])
-    there = np.hstack([data.Y_new_people, data.Y_new_both])
-    return Split(
-        X=data.X,
-        Y=here[:, old],
-        X_new=data.X_new,
-        Y_new_people=there[:, old],
-        Y_new_tasks=here[:, new],
-        Y_new_both=there[:, new],
-    )
 
 
 def out_of_sample(data: Split) -> Iterator[Row]:

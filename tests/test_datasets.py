@@ -482,7 +482,7 @@ def test_rounding_decides_no_label_in_random_splits():
 
 def toy(values=None):
     table = np.random.default_rng(0).random((1994, 123)) if values is None else values
-    return Communities(table, is_original=False)
+    return Communities(table)
 
 
 def test_columns_with_two_values_or_one_and_missing_values():

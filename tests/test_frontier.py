@@ -372,7 +372,6 @@ class TestInput:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            ({"solver": ExponentiatedGradient()}, "path"),
             ({"solver": ColumnGeneration}, "solver"),
             ({"beta": 1.0}, "beta"),
             ({"beta": 0.1, "max_influence": 1.0}, "max_influence"),

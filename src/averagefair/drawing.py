@@ -119,10 +119,13 @@ def density(rates: FloatArray) -> tuple[FloatArray, FloatArray]:
     return edges, np.asarray(shares / 100, dtype=np.float64)
 
 
-def draw_line(ax: Any, x: FloatArray, y: FloatArray, style: Style, label: str) -> None:
+def draw_line(
+    ax: Any, x: FloatArray, y: FloatArray, style: Style, label: str, size: float = 4.5
+) -> None:
     """Draw a series with its colour, dash and marker."""
     look = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
-    ax.plot(x, y, markersize=4.5, markeredgecolor="white", markeredgewidth=0.6, label=label, **look)
+    look |= {"markersize": size, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    ax.plot(x, y, label=label, **look)
 
 
 def draw_strip(ax: Any, rates: FloatArray, at: float, height: float, style: Style) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,13 @@ from averagefair.checks import number_below
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier, resolve_solver, warn_if_missed
 from averagefair.held_out import HeldOut, held_out
+from averagefair.learner import Learner
 from averagefair.measure import Measurement
 from averagefair.protocols import Rate
 from averagefair.rates import resolve_rates
 from averagefair.request import Request
-from averagefair.solvers.iterate import Callback, StopReason
+from averagefair.solvers import ExponentiatedGradient
+from averagefair.solvers.iterate import Callback, Solution, StopReason
 from averagefair.text import exactly, table
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
@@ -156,10 +158,11 @@ class Frontier:
     Attributes
     ----------
     points : tuple of FrontierPoint
-        By ascending alpha. A larger alpha never costs more (with ``max_influence``: the error plus
-        the price of those outside, ``certificate.upper``, never does).
+        By ascending alpha. With column generation a larger alpha never costs more (with
+        ``max_influence``: the error plus the price of those outside, ``certificate.upper``, never
+        does).
     unconstrained : Measurement
-        The other end: the least error found with no heed to fairness (alpha 0.5).
+        The other end, with no heed to fairness (alpha 0.5).
     """
 
     points: tuple[FrontierPoint, ...]
@@ -274,7 +277,7 @@ def frontier(
     task_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
 ) -> Frontier:
-    """Return the whole trade-off curve between error and fairness, from one pool of columns.
+    """Return the whole trade-off curve between error and fairness.
 
     Parameters
     ----------
@@ -283,8 +286,11 @@ def frontier(
     alphas : sequence of float in [1e-6, 0.5], default 0.02, 0.03, ..., 0.22
     rate, oracle, beta, max_influence, random_state, callback, sample_weight, task_weight, ids
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
-    solver : ColumnGeneration, optional
-        A solver with a method ``path``.
+    solver : solver, optional
+        Default: ``ColumnGeneration()``, for which one pool of columns serves all alphas (its method
+        ``path``). Others solve each alpha anew, the largest first, and the unconstrained end is
+        what the oracle answers where fairness has no weight; ended by Ctrl-C or the callback, the
+        curve has the alphas reached until then.
 
     Examples
     --------
@@ -296,11 +302,6 @@ def frontier(
     >>> decisions = curve.model(0.1).predict(people.X)
     """
     solver = resolve_solver(solver)
-    if not callable(getattr(solver, "path", None)):
-        raise InputError(
-            "a frontier needs a solver with a method path, such as ColumnGeneration(); got "
-            f"{solver!r}."
-        )
     grid = _grid(alphas)
     # At 0.5 nothing binds: that is the unconstrained end.
     requests = [Request(alpha, beta, max_influence) for alpha in (*grid, 0.5)]
@@ -315,10 +316,12 @@ def frontier(
     )
     problem = template._pose(X, Y, sample_weight, task_weight, ids)
     learner = problem.learner
-    *solutions, free = solver.path(learner, requests, callback=callback, rng=problem.rng)
+    solve = solver.path if callable(getattr(solver, "path", None)) else partial(_solve_each, solver)
+    *solutions, free = solve(learner, requests, callback=callback, rng=problem.rng)
     unconstrained = learner.present(problem.settle(free).reached)
     points = []
-    for alpha, solution in zip(grid, solutions, strict=True):
+    for solution in solutions:
+        alpha = solution.request.alpha
         model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
         model._adopt(problem, problem.settle(solution), X, Y)
         outside = model.certificate_.outside
@@ -332,6 +335,24 @@ def frontier(
     for one in {(each.trouble, each.stop_reason, each.met): each for each in known}.values():
         warn_if_missed(one)
     return Frontier(tuple(points), unconstrained)
+
+
+def _solve_each(
+    solver: Any, learner: Learner, requests: Sequence[Request], **how: Any
+) -> list[Solution]:
+    """Solve requests one by one, the largest alpha first.
+
+    The last, the unconstrained end, is one round: what the oracle answers where fairness has no
+    weight. Returned in the order of the requests; where somebody ended a run, without those after.
+    """
+    *asked, end = requests
+    free = ExponentiatedGradient(max_rounds=1).solve(learner, Request(end.alpha))
+    found: list[Solution] = []
+    for request in sorted(asked, key=lambda one: -one.alpha):
+        found.insert(0, solver.solve(learner, request, **how))
+        if found[0].stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
+            break
+    return [*found, free]
 
 
 def _grid(alphas: ArrayLike) -> list[float]:

@@ -51,6 +51,10 @@ class Corner(Frozen):
         was learned from.
     spread : array, shape (k,)
         Largest minus smallest individual rate.
+    spread_floor : array, shape (k,)
+        What ``spread`` would be by noise alone, if all true rates were equal; NaN in training.
+    noise_share : array, shape (k,)
+        How much of the variance of the individual rates is noise of few tasks; NaN in training.
     near : array, shape (k,)
         How far from a common rate all but 5% of the people are, as observed.
     floor : array, shape (k,)
@@ -69,6 +73,8 @@ class Corner(Frozen):
     error_low: FloatArray
     error_high: FloatArray
     spread: FloatArray
+    spread_floor: FloatArray
+    noise_share: FloatArray
     near: FloatArray
     floor: FloatArray
     denoised: FloatArray
@@ -180,9 +186,11 @@ def _training(point: FrontierPoint) -> dict[str, Any]:
     present = people > 0
     rates = model.individual_rates_[present].reshape(int(present.sum()), -1).T
     near = max((_near(column, people[present]) for column in rates), default=np.nan)
-    unknown = dict.fromkeys(
-        ("error_low", "error_high", "floor", "denoised", "sigma", "sigma_low", "sigma_high"), np.nan
+    known_of_test = (
+        *("error_low", "error_high", "spread_floor", "noise_share"),
+        *("floor", "denoised", "sigma", "sigma_low", "sigma_high"),
     )
+    unknown = dict.fromkeys(known_of_test, np.nan)
     figures = {"alpha": point.alpha, "error": point.error, "spread": point.spread, "near": near}
     m = len(model.task_names_) - len(model.holdout_task_names_)
     return {"n": int(present.sum()), "m": m, **figures, **unknown}
@@ -219,6 +227,8 @@ def _row(
         "error_low": overall.mean.low,
         "error_high": overall.mean.high,
         "spread": widest.range.width,
+        "spread_floor": 2 * widest.curve.at(0.0)["floor"],
+        "noise_share": 1.0 - apart.reliability,
         "near": at["alpha"],
         "floor": at["floor"],
         "denoised": at["denoised"],

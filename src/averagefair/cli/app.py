@@ -84,6 +84,5 @@ def main(
     """Take what stands before the command."""
 
 
-for command in (demo, fit, frontier, predict, extend, audit, theory):
+for command in (demo, fit, frontier, predict, extend, audit, reproduce, theory):
     app.command()(command)
-app.command(hidden=True)(reproduce)

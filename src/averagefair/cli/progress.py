@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -33,28 +33,42 @@ def progress(
     time_limit : float, optional
         In seconds, for all of them.
     """
+    with bar(shown) as say:
+        if say is None:
+            yield None
+            return
+        clock = Clock(alphas, max_rounds, time_limit)
+
+        def show(now: Round) -> None:
+            share = clock.done(now) / len(alphas) if len(alphas) > 1 else None
+            say(clock.describe(now), share)
+
+        yield show
+
+
+@contextmanager
+def bar(shown: bool) -> Iterator[Callable[[str, float | None], None] | None]:
+    """Yield what shows a line and the share that is done, on standard error; None where quiet."""
     if not (shown and sys.stderr.isatty()):
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    bar = Progress(
+    drawn = Progress(
         BarColumn(bar_width=6),
         TextColumn("{task.description}"),
         console=Console(stderr=True),
         transient=True,
     )
-    with bar:
-        line = bar.add_task("starting", total=len(alphas) if len(alphas) > 1 else None)
-        clock = Clock(alphas, max_rounds, time_limit)
+    with drawn:
+        line = drawn.add_task("starting", total=None)
 
-        def show(now: Round) -> None:
-            done = clock.done(now)
-            completed = done if len(alphas) > 1 else None
-            bar.update(line, description=clock.describe(now), completed=completed)
+        def say(text: str, share: float | None) -> None:
+            total = None if share is None else 1.0
+            drawn.update(line, description=text, total=total, completed=share)
 
-        yield show
+        yield say
 
 
 class Clock:
@@ -99,7 +113,7 @@ class Clock:
         """
         kind, seconds = self.left(now)
         sign = "~" if kind == "about" else "<"
-        left = f" {sign}{_time(seconds)} left" if math.isfinite(seconds) else ""
+        left = f" {sign}{in_minutes(seconds)} left" if math.isfinite(seconds) else ""
         gap = f" gap {now.gap:.2g}" if math.isfinite(now.gap) else ""
         return (
             f"alpha {now.alpha:.3g} round {now.round} error {now.error:.3f} "
@@ -107,7 +121,8 @@ class Clock:
         )
 
 
-def _time(seconds: float) -> str:
+def in_minutes(seconds: float) -> str:
+    """Write a time as minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -64,15 +64,23 @@ class Communities:
     ----------
     values : float64 array, shape (1994, 123)
         One row per community, NaN where missing; every attribute is scaled to [0, 1].
-    is_original : bool
-        Whether the values are UCI's, by the digest of the parsed table.
     column_names : tuple of str
         The 123 attributes.
     """
 
     values: FloatArray = field(repr=False)
-    is_original: bool
     column_names: tuple[str, ...] = field(default=COMMUNITIES_COLUMNS, repr=False)
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of the values: float64, little-endian, row by row, NaN where missing."""
+        table = np.where(np.isnan(self.values), np.nan, self.values).astype("<f8")
+        return hashlib.sha256(table.tobytes()).hexdigest()
+
+    @property
+    def is_original(self) -> bool:
+        """Whether the values are UCI's."""
+        return self.digest == COMMUNITIES_SHA256
 
 
 def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
@@ -109,22 +117,21 @@ def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
     tried = f"There is no file {given}, nor a folder of that name with {' or '.join(_FILES)}."
     try:
         if file := _find(given):
-            values = _read(file)
+            data = Communities(_read(file))
         elif path is not None:
             raise DatasetError(tried)
         else:
             tried = f"AVERAGEFAIR_DATA: {tried}" if given else "AVERAGEFAIR_DATA is not set."
-            values = _download(tried)
+            data = Communities(_download(tried))
     except DatasetError as error:
         raise DatasetError(f"{error} {_REMEDY}") from None
-    is_original = _digest(values) == COMMUNITIES_SHA256
-    if not is_original:
+    if not data.is_original:
         warnings.warn(
             f"{file} has the shape of Communities and Crime but other values than UCI's, so "
             f"published results will not be reproduced. {_REMEDY}",
             stacklevel=2,
         )
-    return Communities(values, is_original)
+    return data
 
 
 def _find(given: str | os.PathLike[str] | None) -> Path | None:
@@ -151,18 +158,13 @@ def _download(tried: str) -> FloatArray:
             continue
         try:
             values = _read(file)
-            if _digest(values) == COMMUNITIES_SHA256:
+            if Communities(values).is_original:
                 return values
             tried += f" Download of {url}: its values do not match the pinned digest."
         except DatasetError as error:
             tried += f" Download of {url}: {error}"
         file.unlink(missing_ok=True)  # else the cache would hand out the bad file for ever
     raise DatasetError(tried)
-
-
-def _digest(values: FloatArray) -> str:
-    table = np.where(np.isnan(values), np.nan, values).astype("<f8")
-    return hashlib.sha256(table.tobytes()).hexdigest()
 
 
 def _read(file: Path) -> FloatArray:
@@ -268,7 +270,7 @@ def communities_split(
     With random numbers in place of the data:
 
     >>> table = np.random.default_rng(0).random((1994, 123))
-    >>> split = communities_split(Communities(table, is_original=False))
+    >>> split = communities_split(Communities(table))
     >>> split
     CommunitiesSplit(200 people x 50 tasks, 20 features; held out: 200 people, 25 tasks)
     >>> split.feature_names[:2]

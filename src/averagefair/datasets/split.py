@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,31 @@ class Split:
     Y_new_tasks: LabelArray
     Y_new_both: LabelArray
 
+    @property
+    def digest(self) -> str:
+        """The sha256 of features and labels, in the order of the attributes above."""
+        parts = (self.X, self.Y, self.X_new, self.Y_new_people, self.Y_new_tasks, self.Y_new_both)
+        found = sha256()
+        for part in parts:
+            found.update(np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<")).data)
+        return found.hexdigest()
+
     def __repr__(self) -> str:
         (n, d), m, (n_new, m_new) = self.X.shape, self.Y.shape[1], self.Y_new_both.shape
         held_out = f"held out: {n_new} people, {m_new} tasks"
         return f"{type(self).__name__}({n} people x {m} tasks, {d} features; {held_out})"
+
+    def with_tasks_drawn(self, rng: np.random.Generator) -> Split:
+        """Return the same people with the tasks to hold out drawn at random from all tasks."""
+        order = rng.permutation(self.Y.shape[1] + self.Y_new_tasks.shape[1])
+        old, new = np.split(order, [self.Y.shape[1]])
+        here = np.hstack([self.Y, self.Y_new_tasks])
+        there = np.hstack([self.Y_new_people, self.Y_new_both])
+        return Split(
+            X=self.X,
+            Y=here[:, old],
+            X_new=self.X_new,
+            Y_new_people=there[:, old],
+            Y_new_tasks=here[:, new],
+            Y_new_both=there[:, new],
+        )

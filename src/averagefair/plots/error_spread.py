@@ -9,11 +9,13 @@ import numpy as np
 
 from averagefair import drawing
 from averagefair.auditing.frozen import Frozen
-from averagefair.drawing import BLACK, MOST_DOTS, REQUEST, SERIES, tint
+from averagefair.drawing import BLACK, MOST_DOTS, REQUEST, SERIES, Style, tint
 from averagefair.frontier import Frontier
 from averagefair.plots.given import check_kind, columns
 from averagefair.rates import resolve_rates, spoken
 from averagefair.sample import FloatArray
+
+FLIPPED = Style("#999999", "", "o")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,12 +26,15 @@ class ErrorSpreadDisplay(Frozen):
     ----------
     rate_names : tuple of str
     alpha : array, shape (k,)
+        What was asked for; NaN where nothing was.
     rates : tuple of k arrays, shape (n, rates)
         Individual rates; NaN where undefined.
     common_rate, mean : array, shape (k, rates)
         The mean is over people as they weigh; of error rates it is the overall error.
     coin_flips : array, shape (k, rates)
         The mean if the unconstrained model is mixed with coin flips until people are as near.
+    coin_flip_rates : tuple of k arrays, shape (n, rates), optional
+        Individual rates with those coin flips: drawn a little above the people's own, in grey.
 
     Examples
     --------
@@ -47,6 +52,7 @@ class ErrorSpreadDisplay(Frozen):
     common_rate: FloatArray
     mean: FloatArray
     coin_flips: FloatArray
+    coin_flip_rates: tuple[FloatArray, ...] = ()
 
     @classmethod
     def from_frontier(cls, curve: Frontier) -> ErrorSpreadDisplay:
@@ -71,32 +77,55 @@ class ErrorSpreadDisplay(Frozen):
         """Draw a row for each alpha (and rate), the strictest at the bottom; returns the axes."""
         k, count = len(self.alpha), len(self.rate_names)
         ax = drawing.axes(ax, (6.5, 1.8 + 0.22 * max(4, k * count)))
-        lane, people = 0.9 / count, "people" if len(self.rates[0]) > MOST_DOTS else "a person"
-        for number, name in enumerate(self.rate_names):
-            style, first = SERIES[number % len(SERIES)], number == 0
-            rows = np.arange(k) + lane * (number - (count - 1) / 2)
-            middle = self.common_rate[:, number]
-            low, high = np.clip([middle - self.alpha, middle + self.alpha], 0.0, 1.0)
-            look = {"height": lane, "color": tint(REQUEST, 0.22), "zorder": 0}
-            within = "within alpha of the common rate" if first else None
-            ax.barh(rows, high - low, left=low, label=within, **look)
-            for row, rates in zip(rows, self.rates, strict=True):
-                drawing.draw_strip(ax, rates[:, number], row, 0.8 * lane, style)
-            who = people if count == 1 else f"{people}, {name}"
-            ax.plot([], [], style.marker, color=style.colour, markersize=4, label=who)
-            for values, dash, marker, fill, label in (
-                (self.mean, "-", "o", "white", "mean"),
-                (self.coin_flips, "--", "D", BLACK, "mean with coin flips"),
-            ):
-                look = {"linestyle": dash, "marker": marker, "mfc": fill, "label": label}
-                look = look if first else look | {"label": None}
-                ax.plot(values[:, number], rows, color=BLACK, lw=1, markersize=4.5, **look)
+        lane = 0.9 / count
+        for number in range(count):
+            rows = np.arange(k, dtype=np.float64) + lane * (number - (count - 1) / 2)
+            self._plot_rate(ax, number, rows, lane)
         ax.use_sticky_edges = False  # room for dots at 0
         every = -(-k // 30)
-        ax.set_yticks(np.arange(k)[::every], [f"{alpha:g}" for alpha in self.alpha[::every]])
+        names = ["none" if np.isnan(alpha) else f"{alpha:g}" for alpha in self.alpha]
+        ax.set_yticks(np.arange(k)[::every], names[::every])
         name = f"{self.rate_names[0]} rate" if count == 1 else "rate"
         ax.set(xlabel=f"individual {name}", ylabel="requested alpha", ylim=(-0.6, k - 0.4))
         return drawing.finish(ax, above=True)
+
+    def _plot_rate(self, ax: Any, number: int, rows: FloatArray, lane: float) -> None:
+        """Draw one rate along these rows, in lanes so high; only the first names everything."""
+        style, first = SERIES[number % len(SERIES)], number == 0
+        middle = self.common_rate[:, number]
+        low, high = np.clip([middle - self.alpha, middle + self.alpha], 0.0, 1.0)
+        look = {"height": lane, "color": tint(REQUEST, 0.22), "zorder": 0}
+        within = "within alpha of the common rate" if first else None
+        ax.barh(rows, high - low, left=low, label=within, **look)
+        who = "people" if len(self.rates[0]) > MOST_DOTS else "a person"
+        named = who if len(self.rate_names) == 1 else f"{who}, {self.rate_names[number]}"
+        up, height = (0.24 * lane, 0.4 * lane) if self.coin_flip_rates else (0.0, 0.8 * lane)
+        _strips(ax, self.rates, number, rows - up, height, style, named)
+        if self.coin_flip_rates:
+            flipped = f"{who}, with coin flips" if first else None
+            _strips(ax, self.coin_flip_rates, number, rows + up, height, FLIPPED, flipped)
+        for values, at, dash, marker, fill, label in (
+            (self.mean, rows - up, "-", "o", "white", "mean"),
+            (self.coin_flips, rows + up, "--", "D", BLACK, "mean with coin flips"),
+        ):
+            look = {"linestyle": dash, "marker": marker, "mfc": fill}
+            look |= {"label": label if first else None}
+            ax.plot(values[:, number], at, color=BLACK, lw=1, markersize=4.5, **look)
+
+
+def _strips(
+    ax: Any,
+    people: tuple[FloatArray, ...],
+    number: int,
+    rows: FloatArray,
+    height: float,
+    style: Style,
+    label: str | None,
+) -> None:
+    """Draw everybody's rate of that number, a strip for each row."""
+    for rates, row in zip(people, rows, strict=True):
+        drawing.draw_strip(ax, rates[:, number], row, height, style)
+    ax.plot([], [], style.marker, color=style.colour, markersize=4, label=label)
 
 
 def _mean(rates: FloatArray, weights: FloatArray) -> FloatArray:

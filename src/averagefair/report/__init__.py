@@ -1,10 +1,11 @@
-"""The report: one HTML file that shows a trade-off curve or an audit to whoever has to decide.
+"""The report: one HTML file that shows a trade-off curve, an audit or experiments.
 
 It needs no network and no other file: data, drawings and style are in it. What it shows is
 computed here, in Python, as plain numbers (``frontier_data.py``, ``audit_data.py``); the page
 draws them and does no statistics of its own. Needs jinja2 (the extra ``report``).
 """
 
-from averagefair.report.page import audit_report, frontier_report
+from averagefair.report.page import audit_report, frontier_report, story_report
+from averagefair.report.story import Image, Listing, Section
 
-__all__ = ["audit_report", "frontier_report"]
+__all__ = ["Image", "Listing", "Section", "audit_report", "frontier_report", "story_report"]

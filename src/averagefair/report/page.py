@@ -9,13 +9,12 @@ nothing else runs, and nothing is fetched.
 from __future__ import annotations
 
 import json
-import platform
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
-from importlib import metadata, resources
+from importlib import resources
 from typing import Any
 
 from averagefair.auditing import Audit
@@ -31,9 +30,10 @@ from averagefair.report.frontier_data import (
     read_training,
     worst_table,
 )
+from averagefair.report.story import Image, Section
 from averagefair.text import percent
+from averagefair.versions import versions
 
-PACKAGES = ("averagefair", "numpy", "scipy", "scikit-learn", "highspy")
 # What would end a script element, open a comment in one, or end a line of JavaScript.
 UNSAFE = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
@@ -132,6 +132,40 @@ def audit_report(
     return _page("audit.html", context, blocks, scripts, own, settings)
 
 
+def story_report(
+    title: str,
+    lead: str,
+    sections: Sequence[Section],
+    images: Mapping[str, Image],
+    settings: Mapping[str, Any] | None = None,
+) -> str:
+    """Return a page of findings: words, pictures and small tables in one HTML file.
+
+    Parameters
+    ----------
+    title, lead : str
+    sections : sequence of Section
+        The figures they name must be among the images.
+    images : mapping of str to Image
+    settings : mapping, optional
+        What it takes to make the page again, shown as given.
+
+    Examples
+    --------
+    >>> page = story_report("Trial", "A trial.", [Section("Result", ["It <works>."])], {})
+    >>> "<p>It &lt;works&gt;.</p>" in page
+    True
+    """
+    missing = {name for section in sections for name in section.figures} - images.keys()
+    if missing:
+        raise InputError(f"sections name figures that are not given: {', '.join(sorted(missing))}.")
+    drawn = {
+        name: {"png": b64encode(one.png).decode(), "alt": one.alt} for name, one in images.items()
+    }
+    context = {"title": title, "lead": lead, "sections": sections, "images": drawn}
+    return _page("story.html", context, {}, [], {}, settings)
+
+
 def _settings(curve: Frontier) -> dict[str, Any]:
     """Return how a curve was learned."""
     known = curve[0].model.get_params(deep=False)
@@ -191,7 +225,7 @@ def _page(
             blocks={name: embed(block) for name, block in blocks.items()},
             settings={str(name): str(value) for name, value in {**own, **(settings or {})}.items()},
             written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            versions=_versions(),
+            versions=versions(),
         )
     )
     return text
@@ -224,13 +258,3 @@ def _templates() -> Any:
 @cache
 def _asset(name: str) -> str:
     return resources.files("averagefair.report").joinpath("assets", name).read_text("utf-8")
-
-
-def _versions() -> dict[str, str]:
-    found = {"Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = "unknown"
-    return found

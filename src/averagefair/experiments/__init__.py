@@ -1,0 +1,38 @@
+"""The paper's experiments, as functions that return tables, and what goes beyond them.
+
+Kearns, Roth and Sharifi-Malvajerdi (2019), section "Experimental Evaluation" and appendix
+"Additional Experimental Results". ``averagefair reproduce`` runs all of it.
+
+>>> from averagefair.datasets import make_synthetic
+>>> from averagefair.experiments import error_spread, learn
+>>> curves = learn(make_synthetic(n=40, m=20), [0.1], solvers=["column generation"])
+>>> error_spread(curves)["individual_rate"].shape
+(40,)
+"""
+
+from averagefair.experiments.figures import (
+    SOLVERS,
+    error_spread,
+    generalise,
+    learn,
+    trajectories,
+)
+from averagefair.experiments.findings import at_equal_unfairness, envelope, exponents
+from averagefair.experiments.sweeps import Setting, coin_biases, growth, random_splits
+from averagefair.experiments.tidy import Table
+
+__all__ = [
+    "SOLVERS",
+    "Setting",
+    "Table",
+    "at_equal_unfairness",
+    "coin_biases",
+    "envelope",
+    "error_spread",
+    "exponents",
+    "generalise",
+    "growth",
+    "learn",
+    "random_splits",
+    "trajectories",
+]

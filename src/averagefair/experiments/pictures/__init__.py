@@ -1,0 +1,65 @@
+"""The experiments as figures, drawn from the tables alone (matplotlib, the extra ``plots``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from averagefair.experiments.pictures.held_out import corrected, noise, random_splits
+from averagefair.experiments.pictures.panels import Picture
+from averagefair.experiments.pictures.paper import convergence, error_spread, generalisation
+from averagefair.experiments.pictures.sweeps import coin_bias, compared, growth
+from averagefair.experiments.tidy import Table
+
+__all__ = ["Picture", "pictures"]
+
+OF_A_RATE: dict[str, tuple[str, Callable[[Table, str], Picture]]] = {
+    "convergence": ("trajectories", convergence),
+    "error_spread": ("error_spread", error_spread),
+    "generalisation": ("generalisation", generalisation),
+    "noise": ("generalisation", noise),
+    "corrected": ("generalisation", corrected),
+}
+"""What is drawn once for each rate: the table it is drawn from, and how."""
+
+OF_A_TABLE: dict[str, Callable[[Table], Picture]] = {
+    "random_splits": random_splits,
+    "random_splits_compared": compared,
+    "coin_bias": coin_bias,
+    "coin_bias_compared": compared,
+}
+"""What is drawn once, of the table of that name."""
+
+
+def pictures(tables: Mapping[str, Table]) -> dict[str, Picture]:
+    """Draw everything that can be drawn from these tables.
+
+    Parameters
+    ----------
+    tables : mapping of str to Table
+        From :func:`averagefair.experiments.plan.gather`; any of them can be absent.
+
+    Returns
+    -------
+    dict of str to Picture
+        By the name of a file without its ending: "convergence_error", "growth", ...
+
+    Examples
+    --------
+    >>> from averagefair.datasets import make_synthetic
+    >>> from averagefair.experiments import trajectories
+    >>> found = trajectories(make_synthetic(n=40, m=10), [0.1], rounds=50)
+    >>> drawn = pictures({"trajectories": found})
+    >>> list(drawn), len(drawn["convergence_error"].figure.axes)
+    (['convergence_error'], 2)
+    """
+    drawn = {}
+    for name, (source, draw) in OF_A_RATE.items():
+        if source in tables:
+            for rate in tables[source].distinct("rate"):
+                drawn[f"{name}_{rate}"] = draw(tables[source], rate)
+    for name, draw_table in OF_A_TABLE.items():
+        if name in tables:
+            drawn[name] = draw_table(tables[name])
+    if "growth" in tables and "exponents" in tables:
+        drawn["growth"] = growth(tables["growth"], tables["exponents"])
+    return drawn

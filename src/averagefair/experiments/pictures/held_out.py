@@ -1,0 +1,176 @@
+"""What is left of fairness on people and tasks held out, and how much of what is seen is noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from averagefair.drawing import NOISE, REQUEST
+from averagefair.experiments.figures import PUBLISHED, UNCONSTRAINED
+from averagefair.experiments.findings import HELD_OUT, interval
+from averagefair.experiments.pictures.panels import (
+    SMALL,
+    SOLVER_NAMES,
+    SOLVER_STYLES,
+    Picture,
+    by_alpha,
+    draw_curve,
+    draw_intervals,
+    finish,
+    from_zero,
+    limit,
+    panels,
+    solvers,
+    title,
+)
+from averagefair.experiments.tidy import Table
+from averagefair.generalisation import CORNERS
+from averagefair.rates import spoken
+from averagefair.text import percent
+
+SIGMA = "chance-corrected unfairness: standard deviation of true rates"
+
+
+def noise(table: Table, rate: str) -> Picture:
+    """Draw the raw spread held out beside what noise alone would show, against alpha.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`~averagefair.experiments.generalise`; rows without a constraint are left out.
+    rate : str
+    """
+    here = by_alpha(table.where(rate=rate))
+    here = here.take((here["alpha"] < UNCONSTRAINED) & np.isin(here["corner"], HELD_OUT))
+    asked = np.unique(here["alpha"])
+    figure, axes = panels(3.7, 1, len(HELD_OUT))
+    for ax, corner in zip(axes[0], HELD_OUT, strict=True):
+        for solver in solvers(here):
+            mine = here.where(solver=solver, corner=corner)
+            style, name = SOLVER_STYLES[solver], SOLVER_NAMES[solver]
+            alpha, floor = mine["alpha"], mine["spread_floor"]
+            draw_curve(ax, alpha, mine["spread"], style, f"{name}, observed")
+            ax.fill_between(alpha, 0.0, floor, color=NOISE, alpha=0.22, linewidth=0)
+            look = {"color": style.colour, "linestyle": style.dash, "linewidth": 0.9}
+            ax.plot(alpha, floor, label=f"{name}, noise alone", **look)
+        ax.plot(asked, 2 * asked, color=REQUEST, linestyle=":", label="allowed in training")
+        title(ax, CORNERS[corner])
+    axes[0, 0].set(ylabel=f"spread of individual\n{spoken(rate)} rates")
+    from_zero(axes[0, 0], upright=True)
+    figure.supxlabel("requested alpha", fontsize=10)
+    finish(figure, ncols=3)
+    share = float(np.nanmedian(here["spread_floor"] / here["spread"]))
+    return Picture(
+        figure,
+        f"Spread of individual {spoken(rate)} rates held out against the requested alpha, for new "
+        "people, new tasks and both: noise alone, if everybody's true rate were equal, would "
+        f"typically show {percent(round(share, 2))} of the spread observed.",
+    )
+
+
+def corrected(table: Table, rate: str) -> Picture:
+    """Draw error against unfairness with the noise taken off, held out, with intervals.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`~averagefair.experiments.generalise`.
+    rate : str
+    """
+    here = by_alpha(table.where(rate=rate))
+    figure, axes = panels(4.0, 1, len(HELD_OUT))
+    for ax, corner in zip(axes[0], HELD_OUT, strict=True):
+        _flip_coins(ax, here.where(solver=PUBLISHED, corner=corner, alpha=UNCONSTRAINED))
+        for solver in solvers(here):
+            mine, style = here.where(solver=solver, corner=corner), SOLVER_STYLES[solver]
+            sigma, error = mine["sigma"], mine["error"]
+            sides, ends = (
+                (mine[f"{name}_low"], mine[f"{name}_high"]) for name in ("sigma", "error")
+            )
+            draw_intervals(ax, error, sides, style, upright=False)
+            draw_intervals(ax, sigma, ends, style, upright=True)
+            draw_curve(ax, sigma, error, style, SOLVER_NAMES[solver])
+        title(ax, CORNERS[corner])
+    _label(figure, axes)
+    return Picture(
+        figure,
+        f"Overall error against the standard deviation of true {spoken(rate)} rates, for new "
+        "people, new tasks and both, with the intervals of each point: both solvers beside the "
+        "line of coin flips, from the model without a constraint to error one half.",
+    )
+
+
+def random_splits(table: Table) -> Picture:
+    """Draw the same over random splits: means, with their intervals over splits.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`~averagefair.experiments.random_splits`.
+    """
+    settings = by_people(table)
+    figure, axes = panels(1.6 + 2.3 * len(settings), len(settings), len(HELD_OUT))
+    for row, setting in zip(axes, settings, strict=True):
+        for ax, corner in zip(row, HELD_OUT, strict=True):
+            here = by_alpha(table.where(corner=corner, **setting))
+            _flip_coins(ax, here.where(solver=PUBLISHED, alpha=UNCONSTRAINED))
+            for solver in solvers(here):
+                _draw_mean(ax, here.where(solver=solver), solver)
+        look = {"xycoords": "axes fraction", "rotation": 270, "va": "center", "fontsize": SMALL}
+        row[-1].annotate(setting_name(**setting), (1.03, 0.5), **look)
+    for ax, corner in zip(axes[0], HELD_OUT, strict=True):
+        title(ax, CORNERS[corner])
+    for upright in (False, True):
+        limit(axes.ravel(), upright=upright)
+    _label(figure, axes)
+    return Picture(
+        figure,
+        "Overall error against the standard deviation of true error rates, means over random "
+        "splits with their intervals, for new people, new tasks and both, a row of panels for each "
+        "way of splitting: where a solver's curve lies below the line of coin flips it does better "
+        "than them.",
+    )
+
+
+def by_people(table: Table) -> list[dict[str, Any]]:
+    """Return the settings of random splits, those with few people first."""
+    settings = table.only("learned_from", "held_out_tasks")
+    return list(settings.take(np.argsort(settings["learned_from"], kind="stable")))
+
+
+def setting_name(learned_from: int, held_out_tasks: str) -> str:
+    """Say how Communities and Crime is split.
+
+    Examples
+    --------
+    >>> setting_name(1595, "the paper's"), setting_name(200, "drawn")
+    ("1,595 people, the paper's tasks", '200 people, drawn tasks')
+    """
+    return f"{learned_from:,} people, {held_out_tasks} tasks"
+
+
+def _draw_mean(ax: Any, mine: Table, solver: str) -> None:
+    """Draw the means over splits at each alpha."""
+    points = [mine.where(alpha=alpha) for alpha in mine.distinct("alpha")]
+    sigma, *sides = np.array([interval(point["sigma"]) for point in points]).T
+    error, *ends = np.array([interval(point["error"]) for point in points]).T
+    style = SOLVER_STYLES[solver]
+    draw_intervals(ax, error, sides, style, upright=False)
+    draw_intervals(ax, sigma, ends, style, upright=True)
+    draw_curve(ax, sigma, error, style, SOLVER_NAMES[solver])
+
+
+def _flip_coins(ax: Any, free: Table) -> None:
+    """Draw the line of mixtures of the unconstrained model and coin flips."""
+    if len(free):
+        x, y = [0.0, free["sigma"].mean()], [0.5, free["error"].mean()]
+        ax.plot(x, y, color=REQUEST, linestyle=":", label="coin flips")
+
+
+def _label(figure: Any, axes: Any) -> None:
+    axes[0, 0].set_xlim(left=0.0)
+    axes[0, 0].locator_params(axis="x", nbins=5)
+    figure.supxlabel(SIGMA, fontsize=10)
+    figure.supylabel("overall error", fontsize=10)
+    finish(figure, ncols=3)

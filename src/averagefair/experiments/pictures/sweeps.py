@@ -1,0 +1,232 @@
+"""Figures of what goes beyond the paper: solvers compared, other coins, more people and tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from averagefair.drawing import BLACK, REQUEST, SERIES, Style, tint
+from averagefair.errors import extra
+from averagefair.experiments.figures import UNCONSTRAINED
+from averagefair.experiments.findings import HELD_OUT, interval
+from averagefair.experiments.pictures.held_out import by_people, setting_name
+from averagefair.experiments.pictures.panels import (
+    SMALL,
+    SOLVER_NAMES,
+    SOLVER_STYLES,
+    Picture,
+    draw_curve,
+    draw_intervals,
+    finish,
+    limit,
+    panels,
+    solvers,
+    title,
+)
+from averagefair.experiments.sweeps import PEOPLE, TASKS
+from averagefair.experiments.tidy import Table, stack
+from averagefair.generalisation import CORNERS
+from averagefair.sample import FloatArray
+from averagefair.text import figure as written
+
+LEAST_BIAS = 0.75
+"""With less biased coins even unconstrained models serve everybody nearly alike, and shares of
+that little unfairness are shares of noise: there is nothing to compare at."""
+USUAL_ALPHA = 0.1
+SETTING_STYLES = SERIES[2:]
+"""The first two are the solvers'."""
+
+
+def compared(table: Table) -> Picture:
+    """Draw by how much the published setting errs more where people are equally unequal.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`~averagefair.experiments.at_equal_unfairness`.
+    """
+    settings = _settings(table)
+    here = stack([table.where(measure="sigma", **setting) for setting in settings.values()])
+    figure, axes = panels(3.9, 1, len(HELD_OUT))
+    for ax, corner in zip(axes[0], HELD_OUT, strict=True):
+        ax.axhline(0.0, color=BLACK, linewidth=0.8, zorder=1)
+        for place, (name, setting) in enumerate(settings.items()):
+            mine, style = here.where(corner=corner, **setting), SETTING_STYLES[place]
+            at = mine["level"] + 0.016 * (place - (len(settings) - 1) / 2)
+            ends = mine["gain_low"], mine["gain_high"]
+            draw_intervals(ax, at, ends, style, upright=True)
+            draw_curve(ax, at, mine["gain"], style, name)
+        title(ax, CORNERS[corner])
+    for text, side in (("\u2191 better", "bottom"), ("\u2193 worse", "top")):
+        beside = {"xycoords": ("axes fraction", "data"), "va": side, "fontsize": SMALL}
+        axes[0, -1].annotate(text, (1.02, 0.0), **beside)
+    limit(axes[0], upright=True)
+    axes[0, 0].set(ylabel="published error less that\nof column generation")
+    figure.supxlabel("unfairness, as a share of that without a constraint", fontsize=10)
+    finish(figure, ncols=4)
+    better, worse = (here["gain_low"] > 0).sum(), (here["gain_high"] < 0).sum()
+    return Picture(
+        figure,
+        "By how much the published setting errs more than column generation at equal "
+        "chance-corrected unfairness, against that unfairness, for new people, new tasks and both: "
+        f"of {len(here)} comparisons column generation is clearly better in {better} and clearly "
+        f"worse in {worse}.",
+    )
+
+
+def _settings(table: Table) -> dict[str, dict[str, Any]]:
+    """Return the settings to draw, by name."""
+    if "q" not in table.columns:
+        return {setting_name(**setting): setting for setting in by_people(table)}
+    biases = table.distinct("q")
+    biased = [q for q in biases if q > LEAST_BIAS] or biases
+    return {f"q = {q:g}": {"q": q} for q in biased[-len(SETTING_STYLES) :]}
+
+
+def coin_bias(table: Table) -> Picture:
+    """Draw what the bias of the coin does, with and without a constraint.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`~averagefair.experiments.coin_biases`.
+    """
+    asked = [alpha for alpha in np.unique(table["alpha"]).tolist() if alpha < UNCONSTRAINED]
+    alpha = USUAL_ALPHA if USUAL_ALPHA in asked else asked[len(asked) // 2]
+    figure, axes = panels(3.9, 1, 3, share=False)
+    quantities = (
+        ("training", "error", "overall error in training"),
+        ("training", "spread", "spread of individual rates\nin training"),
+        ("tasks", "sigma", "chance-corrected unfairness\nto the same people on new tasks"),
+    )
+    for ax, (corner, what, label) in zip(axes[0], quantities, strict=True):
+        here = table.where(corner=corner)
+        free = here.where(alpha=UNCONSTRAINED, solver=solvers(here)[0])
+        _against_bias(ax, free, what, SERIES[3], "without a constraint")
+        for solver, aside in zip(solvers(here), (-0.008, 0.008), strict=False):
+            mine, name = here.where(alpha=alpha, solver=solver), SOLVER_NAMES[solver]
+            style, name = SOLVER_STYLES[solver], f"{name}, alpha = {alpha:g}"
+            _against_bias(ax, mine, what, style, name, aside)
+        ax.set(ylabel=label)
+        ax.set_xticks(np.unique(here["q"]))
+        limit([ax], upright=True)
+    for ax in axes[0, 1:]:
+        ax.set_ylim(bottom=0.0)
+    look = {"color": REQUEST, "linestyle": (0, (8, 2)), "linewidth": 0.9, "zorder": 1}
+    axes[0, 1].axhline(2 * alpha, label="allowed: 2 alpha", **look)
+    figure.supxlabel("bias q of the coin, from nobody singled out to always the same", fontsize=10)
+    finish(figure, ncols=4, share=False)
+    return Picture(
+        figure,
+        "Training error, spread of individual rates in training, and chance-corrected unfairness "
+        "on new tasks, against the bias of the coin that decides who is in the minority: with more "
+        "bias, models without a constraint err less and are less fair.",
+    )
+
+
+def _against_bias(
+    ax: Any, mine: Table, what: str, style: Style, label: str, aside: float = 0.0
+) -> None:
+    if not len(mine):
+        return
+    biases = np.unique(mine["q"])
+    means, *ends = np.array([interval(mine.where(q=q)[what]) for q in biases]).T
+    draw_intervals(ax, biases + aside, ends, style, upright=True)
+    draw_curve(ax, biases + aside, means, style, label)
+
+
+def growth(table: Table, laws: Table) -> Picture:
+    """Draw how fast fairness comes to carry over as people, or tasks, to learn from grow.
+
+    Parameters
+    ----------
+    table : Table
+        From :func:`~averagefair.experiments.growth`, several sizes and populations.
+    laws : Table
+        From :func:`~averagefair.experiments.exponents`.
+    """
+    figure, axes = panels(4.8, 1, 2, share=False)
+    quantities = (
+        (PEOPLE, "excess", "how much farther new people are\nfrom a common rate than in training"),
+        (TASKS, "moved", "how far a person's rate on new tasks\nis from that in training"),
+    )
+    for ax, (direction, what, label) in zip(axes[0], quantities, strict=True):
+        here, fitted = table.where(direction=direction), laws.where(quantity=what)
+        ax.set(xscale="log", yscale="log", xlabel=f"{direction} to learn from", ylabel=label)
+        if (here[what] > 0).any():
+            _draw_growth(ax, here, what, fitted)
+    return Picture(
+        figure,
+        "How much farther new people are from a common rate than training people, against people "
+        "to learn from, and how far a person's rate on new tasks is from that in training, against "
+        "tasks to learn from, on logarithmic axes: power laws fitted to each solver beside the "
+        "slopes of the theorems.",
+    )
+
+
+def _draw_growth(ax: Any, here: Table, what: str, laws: Table) -> None:
+    """Draw one quantity against size, on logarithmic axes."""
+    sizes = np.unique(here["size"]).astype(np.float64)
+    for solver, aside in zip(solvers(here), (0.94, 1.06), strict=False):
+        mine, style = here.where(solver=solver), SOLVER_STYLES[solver]
+        look = {"linestyle": "", "marker": style.marker, "markeredgewidth": 0}
+        light = {"color": tint(style.colour, 0.4), "markersize": 4, "zorder": 1}
+        ax.plot(mine["size"] * aside, _shown(mine[what]), **look, **light)
+        means = _shown(np.array([mine.where(size=size)[what].mean() for size in sizes]))
+        ax.plot(sizes, means, color=style.colour, markersize=7, zorder=3, **look)
+        for law in laws.where(solver=solver):
+            name = f"{SOLVER_NAMES[solver]}: {_exponent(law)}"
+            fitted = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
+            fit = _power(sizes, means, law["exponent"])
+            ax.plot(sizes, fit, label=name, markevery=[], **fitted)
+    start = 1.25 * here.where(size=sizes[0])[what].max()
+    for slope in laws["predicted"][:1]:
+        line = start * (sizes / sizes[0]) ** slope
+        ax.plot(sizes, line, ":", color=BLACK, label=f"slope of the theorem: {written(slope, 2)}")
+    _note_missing(ax, here[what])
+    _write_plainly(ax)
+    ax.spines[["top", "right"]].set_visible(False)
+    small = {"frameon": False, "fontsize": SMALL, "title_fontsize": SMALL, "handlelength": 2.8}
+    above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "alignment": "left"}
+    ax.legend(title="exponents, with 95% intervals", **small, **above)
+
+
+def _shown(values: FloatArray) -> FloatArray:
+    """Return the values, with NaN for those a logarithmic axis cannot show."""
+    return np.where(values > 0, values, np.nan)
+
+
+def _power(sizes: FloatArray, means: FloatArray, exponent: float) -> FloatArray:
+    """Return the fitted power law at the sizes it was fitted to, NaN at the others.
+
+    The line goes through the middle of the logarithms.
+    """
+    used = ~np.isnan(means)
+    if not used.any():
+        return means
+    middle = np.log(means[used]).mean() - exponent * np.log(sizes[used]).mean()
+    return np.where(used, np.exp(middle) * sizes**exponent, np.nan)
+
+
+def _note_missing(ax: Any, values: FloatArray) -> None:
+    """Say in the panel how many values a logarithmic axis cannot show."""
+    missing = np.count_nonzero(values <= 0)
+    if missing:
+        note = f"{missing} of {len(values)} values are not\nabove 0, and not drawn"
+        ax.annotate(note, (0.03, 0.03), xycoords="axes fraction", fontsize=SMALL)
+
+
+def _exponent(law: dict[str, Any]) -> str:
+    """Write an exponent with its interval."""
+    value, low, high = (written(law[f"exponent{end}"], 2) for end in ("", "_low", "_high"))
+    return f"{value} ({low} to {high})"
+
+
+def _write_plainly(ax: Any) -> None:
+    """Write plain numbers along both axes."""
+    ticker = extra("matplotlib.ticker", "plots")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.set_minor_formatter(ticker.NullFormatter())
+    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))

@@ -1,0 +1,113 @@
+"""Tidy tables: a row for each thing measured, a column for each thing said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.text import figure, table
+
+Column = NDArray[Any]
+
+
+class Table:
+    """Rows with named columns. Nothing writes into it. ``print`` it.
+
+    ``table["error"]`` is a column, ``len(table)`` counts the rows, and a loop goes over them, a
+    dictionary each.
+
+    Parameters
+    ----------
+    columns : mapping of str to array-like, shape (k,)
+
+    Examples
+    --------
+    >>> found = Table({"alpha": [0.1, 0.2, 0.2], "error": [0.3, 0.2, 0.1]})
+    >>> found.where(alpha=0.2)["error"]
+    array([0.2, 0.1])
+    >>> len(found), found.distinct("alpha")
+    (3, [0.1, 0.2])
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.columns = {name: np.array(values) for name, values in columns.items()}
+        shapes = {name: values.shape for name, values in self.columns.items()}
+        if len(set(shapes.values())) > 1:
+            raise ValueError(f"columns of a table are equally long; got {shapes}")
+        for values in self.columns.values():
+            values.flags.writeable = False
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> Table:
+        """Make a table of rows that all have the same names; these, where there are no rows."""
+        rows = list(rows)
+        return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else names)})
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return next((len(values) for values in self.columns.values()), 0)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        parts = (values.tolist() for values in self.columns.values())
+        return (dict(zip(self.columns, row, strict=True)) for row in zip(*parts, strict=True))
+
+    def where(self, **wanted: Any) -> Table:
+        """Return the rows in which the named columns have these values."""
+        kept = np.ones(len(self), dtype=np.bool_)
+        for name, value in wanted.items():
+            same = self[name] == value
+            if isinstance(value, float):
+                same = np.isclose(self[name], value, rtol=0.0, atol=1e-9)
+            kept &= same
+        return self.take(kept)
+
+    def take(self, rows: Any) -> Table:
+        """Return some of the rows, by a mask or by their places."""
+        return Table({name: values[rows] for name, values in self.columns.items()})
+
+    def without(self, *names: str) -> Table:
+        """Return the table without some columns."""
+        kept = self.columns.keys() - set(names)
+        return Table({name: self[name] for name in self.columns if name in kept})
+
+    def only(self, *names: str) -> Table:
+        """Return the table with these columns alone, each distinct row once, in its first place."""
+        rows = zip(*(self[name].tolist() for name in names), strict=True)
+        return Table.of_rows(dict(zip(names, row, strict=True)) for row in dict.fromkeys(rows))
+
+    def with_columns(self, **values: Any) -> Table:
+        """Return the table with columns in front of it: one value for all rows, or one for each."""
+        more = {name: np.broadcast_to(value, len(self)) for name, value in values.items()}
+        return Table({**more, **self.columns})
+
+    def distinct(self, name: str) -> list[Any]:
+        """Return the values of a column, each once, in the order they come in."""
+        return list(dict.fromkeys(self[name].tolist()))
+
+    def to_frame(self) -> Any:
+        """Return it as a pandas DataFrame (pandas must be installed)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns)
+
+    def __str__(self) -> str:
+        return table(list(self.columns), [[*map(_written, row.values())] for row in self])
+
+    def __repr__(self) -> str:
+        return f"Table({len(self)} rows: {', '.join(self.columns)})"
+
+
+def stack(tables: Sequence[Table]) -> Table:
+    """Put tables with the same columns one below the other."""
+    return Table(
+        {name: np.concatenate([one[name] for one in tables]) for name in tables[0].columns}
+    )
+
+
+def _written(value: Any) -> str:
+    return figure(value, 4) if isinstance(value, float) else str(value)

@@ -1,0 +1,69 @@
+"""Doing jobs, one by one or several at a time, with the same results."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+from sklearn.exceptions import ConvergenceWarning
+
+from averagefair.errors import UndefinedRateWarning
+from averagefair.experiments.plan import Job, Tables
+from averagefair.threads import one_thread
+
+
+def do(
+    jobs: Sequence[Job], *, processes: int = 1, done: Callable[[Job], object] | None = None
+) -> list[Tables]:
+    """Do jobs and return their tables, in the order of the jobs.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    processes : int, default 1
+        How many jobs at a time. Each has one thread for its linear algebra, so that tables do not
+        depend on this number.
+    done : callable, optional
+        Called with each job when it is done.
+    """
+    tell = done or (lambda job: None)
+    if processes == 1 or len(jobs) < 2:
+        found = []
+        for job in jobs:
+            found.append(_do(job))
+            tell(job)
+        return found
+    # Spawned, not forked: a fork would inherit threads that are in the middle of something.
+    pool = ProcessPoolExecutor(
+        min(processes, len(jobs)), mp_context=get_context("spawn"), initializer=_start
+    )
+    try:
+        waiting = {pool.submit(_do, job): job for job in jobs}
+        for future in as_completed(waiting):
+            future.result()
+            tell(waiting[future])
+        return [future.result() for future in waiting]
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _start() -> None:
+    """Let Ctrl-C end a worker at once, instead of the run it is in the middle of."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _do(job: Job) -> Tables:
+    with one_thread(), warnings.catch_warnings():
+        # What was not reached, and who has no rate, stands in the tables.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UndefinedRateWarning)
+        return job.work()

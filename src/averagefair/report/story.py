@@ -1,0 +1,57 @@
+"""What a page of findings is made of: sections of words, pictures and small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A small table, written out.
+
+    Attributes
+    ----------
+    caption : str
+    head : sequence of str
+    rows : sequence of sequences of str
+    """
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a story.
+
+    Attributes
+    ----------
+    title : str
+    paragraphs : sequence of str
+        Plain text.
+    figures : sequence of str
+        Names of pictures.
+    listings : sequence of Listing
+    """
+
+    title: str
+    paragraphs: Sequence[str] = ()
+    figures: Sequence[str] = ()
+    listings: Sequence[Listing] = ()
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture, drawn.
+
+    Attributes
+    ----------
+    png : bytes
+    alt : str
+        What is to be seen, for whoever cannot see it.
+    """
+
+    png: bytes
+    alt: str
