@@ -363,7 +363,7 @@ def test_the_model_of_a_curve_is_saved_as_it_stands_on_it(shop, tmp_path):
     run(shop, *("frontier", "people.csv", "-t", "task_*", "--extendable"), code=2)
 
 
-# Theory and reproduce
+# Theory
 
 
 def test_theory_tells_the_papers_figures(tmp_path):
@@ -390,9 +390,3 @@ def test_theory_tells_the_papers_figures(tmp_path):
     assert fits_80_columns(said.out)
     assert strict(few.out)["people_needed"] is None
     assert strict(few.out)["plan"] == found["plan"]
-
-
-def test_reproduce_says_that_it_is_not_there(tmp_path):
-    done = run(tmp_path, "reproduce", "synthetic", code=2)
-    assert done.out == ""
-    assert "not in this version" in done.err

@@ -336,7 +336,17 @@ CASES = {
     "no chance of failure": Case(
         ("theory", "--alpha", "0.1", "--n", "9", "--delta", "0"), ("delta", "0")
     ),
-    "experiments that are not there": Case(("reproduce", "communities"), ("not in this version",)),
+    "experiments that are not there": Case(("reproduce", "adult"), ("adult", "synthetic")),
+    "data for experiments that draw their own": Case(
+        ("reproduce", "synthetic", "--data", "people.csv"), ("--data", "communities")
+    ),
+    "a large run of what has none": Case(
+        ("reproduce", "communities", "--large"), ("--large", "synthetic")
+    ),
+    "another table as Communities and Crime": Case(
+        ("reproduce", "communities", "--data", "people.csv"),
+        ("people.csv", "Communities and Crime", "communities.data", "--data"),
+    ),
 }
 
 # What is wrong today. A row that begins to pass must move up.

@@ -356,7 +356,7 @@ def test_when_all_fails_the_error_says_what_was_tried_and_what_to_do(monkeypatch
         started,
         "communities+and+crime.zip failed: no network in tests",
         "communities/communities.data failed: no network in tests",
-        "pass its path to load_communities",
+        "load_communities(path) in Python, --data path on the command line",
         "set the environment variable AVERAGEFAIR_DATA",
     ):
         assert part in message

@@ -51,8 +51,9 @@ _URLS = (
 )
 _REMEDY = (
     "Get communities.data (1,994 rows, 128 columns) from "
-    "https://archive.ics.uci.edu/dataset/183/communities+and+crime and pass its path to "
-    "load_communities, or set the environment variable AVERAGEFAIR_DATA to the file or its folder."
+    "https://archive.ics.uci.edu/dataset/183/communities+and+crime and give its path "
+    "(load_communities(path) in Python, --data path on the command line), or set the environment "
+    "variable AVERAGEFAIR_DATA to the file or its folder."
 )
 
 
@@ -149,6 +150,7 @@ def _download(tried: str) -> FloatArray:
     except ImportError as error:
         remedy = "install it with: pip install 'averagefair[datasets]'"
         raise DatasetError(f"{tried} A download needs pooch; {remedy}.") from error
+    pooch.get_logger().setLevel("WARNING")
     for url in _URLS:
         name, cache = url.rpartition("/")[2], pooch.os_cache("averagefair")
         try:

@@ -255,7 +255,7 @@ def exponents(grown: Table) -> Table:
         for solver in SOLVERS if len(here) else ():
             mine = here.where(solver=solver)
             sizes = mine.distinct("size")
-            typical = [_root_mean_square(mine.where(size=size)[quantity]) for size in sizes]
+            typical = [root_mean_square(mine.where(size=size)[quantity]) for size in sizes]
             fitted = power_law(sizes, typical)
             rows.append(
                 {
@@ -275,7 +275,8 @@ def exponents(grown: Table) -> Table:
     return Table.of_rows(rows)
 
 
-def _root_mean_square(values: FloatArray) -> float:
+def root_mean_square(values: FloatArray) -> float:
+    """Return the root of the mean of squares."""
     return float(np.sqrt((values**2).mean()))
 
 

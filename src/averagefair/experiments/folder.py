@@ -140,6 +140,7 @@ def draw(picture: Picture, kind: str, dpi: int = DPI) -> bytes:
         # Neither the date nor the version of what drew it.
         nothing = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
         picture.figure.savefig(sink, format=kind, dpi=dpi, metadata=nothing)
+    picture.figure.set_layout_engine("none")  # laid out once is enough
     return sink.getvalue()
 
 

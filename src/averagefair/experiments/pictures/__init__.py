@@ -36,7 +36,7 @@ def pictures(tables: Mapping[str, Table]) -> dict[str, Picture]:
     Parameters
     ----------
     tables : mapping of str to Table
-        From :func:`averagefair.experiments.plan.gather`; any of them can be absent.
+        From :func:`averagefair.experiments.plan.gather`; any of them can be absent or empty.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def pictures(tables: Mapping[str, Table]) -> dict[str, Picture]:
             for rate in tables[source].distinct("rate"):
                 drawn[f"{name}_{rate}"] = draw(tables[source], rate)
     for name, draw_table in OF_A_TABLE.items():
-        if name in tables:
+        if name in tables and len(tables[name]):
             drawn[name] = draw_table(tables[name])
     if "growth" in tables and "exponents" in tables:
         drawn["growth"] = growth(tables["growth"], tables["exponents"])

@@ -169,8 +169,9 @@ def _flip_coins(ax: Any, free: Table) -> None:
 
 
 def _label(figure: Any, axes: Any) -> None:
-    axes[0, 0].set_xlim(left=0.0)
-    axes[0, 0].locator_params(axis="x", nbins=5)
+    """Say what the axes are, and begin at no unfairness, with room for points there."""
+    axes[0, 0].set_xlim(left=-0.02 * axes[0, 0].get_xlim()[1])
+    axes[0, 0].locator_params(axis="x", nbins=4)
     figure.supxlabel(SIGMA, fontsize=10)
     figure.supylabel("overall error", fontsize=10)
     finish(figure, ncols=3)

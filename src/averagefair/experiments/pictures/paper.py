@@ -121,6 +121,7 @@ def generalisation(table: Table, rate: str) -> Picture:
         ax.set(xlabel="overall error", ylabel="unfairness: spread of individual rates")
         title(ax, SOLVER_NAMES[solver])
     from_zero(axes[0, 0], upright=True)
+    axes[0, 0].locator_params(axis="x", nbins=6)
     finish(figure, ncols=4)
     return Picture(
         figure,

@@ -9,7 +9,7 @@ import numpy as np
 from averagefair.drawing import BLACK, REQUEST, SERIES, Style, tint
 from averagefair.errors import extra
 from averagefair.experiments.figures import UNCONSTRAINED
-from averagefair.experiments.findings import HELD_OUT, interval
+from averagefair.experiments.findings import HELD_OUT, interval, root_mean_square
 from averagefair.experiments.pictures.held_out import by_people, setting_name
 from averagefair.experiments.pictures.panels import (
     SMALL,
@@ -30,9 +30,6 @@ from averagefair.generalisation import CORNERS
 from averagefair.sample import FloatArray
 from averagefair.text import figure as written
 
-LEAST_BIAS = 0.75
-"""With less biased coins even unconstrained models serve everybody nearly alike, and shares of
-that little unfairness are shares of noise: there is nothing to compare at."""
 USUAL_ALPHA = 0.1
 SETTING_STYLES = SERIES[2:]
 """The first two are the solvers'."""
@@ -79,9 +76,9 @@ def _settings(table: Table) -> dict[str, dict[str, Any]]:
     """Return the settings to draw, by name."""
     if "q" not in table.columns:
         return {setting_name(**setting): setting for setting in by_people(table)}
-    biases = table.distinct("q")
-    biased = [q for q in biases if q > LEAST_BIAS] or biases
-    return {f"q = {q:g}": {"q": q} for q in biased[-len(SETTING_STYLES) :]}
+    # With little bias there is seldom anything to compare; there are styles for the others.
+    biases = table.distinct("q")[-len(SETTING_STYLES) :]
+    return {f"q = {q:g}": {"q": q} for q in biases}
 
 
 def coin_bias(table: Table) -> Picture:
@@ -154,7 +151,7 @@ def growth(table: Table, laws: Table) -> Picture:
     for ax, (direction, what, label) in zip(axes[0], quantities, strict=True):
         here, fitted = table.where(direction=direction), laws.where(quantity=what)
         ax.set(xscale="log", yscale="log", xlabel=f"{direction} to learn from", ylabel=label)
-        if (here[what] > 0).any():
+        if len(here):
             _draw_growth(ax, here, what, fitted)
     return Picture(
         figure,
@@ -172,19 +169,20 @@ def _draw_growth(ax: Any, here: Table, what: str, laws: Table) -> None:
         mine, style = here.where(solver=solver), SOLVER_STYLES[solver]
         look = {"linestyle": "", "marker": style.marker, "markeredgewidth": 0}
         light = {"color": tint(style.colour, 0.4), "markersize": 4, "zorder": 1}
-        ax.plot(mine["size"] * aside, _shown(mine[what]), **look, **light)
-        means = _shown(np.array([mine.where(size=size)[what].mean() for size in sizes]))
-        ax.plot(sizes, means, color=style.colour, markersize=7, zorder=3, **look)
+        ax.plot(mine["size"] * aside, _shown(np.abs(mine[what])), **look, **light)
+        over = [root_mean_square(mine.where(size=size)[what]) for size in sizes.tolist()]
+        typical = _shown(np.array(over))
+        ax.plot(sizes, typical, color=style.colour, markersize=7, zorder=3, **look)
         for law in laws.where(solver=solver):
             name = f"{SOLVER_NAMES[solver]}: {_exponent(law)}"
             fitted = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
-            fit = _power(sizes, means, law["exponent"])
+            fit = _power(sizes, typical, law["exponent"])
             ax.plot(sizes, fit, label=name, markevery=[], **fitted)
-    start = 1.25 * here.where(size=sizes[0])[what].max()
+    start = 1.25 * np.abs(here.where(size=int(sizes[0]))[what]).max()
     for slope in laws["predicted"][:1]:
         line = start * (sizes / sizes[0]) ** slope
         ax.plot(sizes, line, ":", color=BLACK, label=f"slope of the theorem: {written(slope, 2)}")
-    _note_missing(ax, here[what])
+    _note_negative(ax, here[what])
     _write_plainly(ax)
     ax.spines[["top", "right"]].set_visible(False)
     small = {"frameon": False, "fontsize": SMALL, "title_fontsize": SMALL, "handlelength": 2.8}
@@ -197,23 +195,23 @@ def _shown(values: FloatArray) -> FloatArray:
     return np.where(values > 0, values, np.nan)
 
 
-def _power(sizes: FloatArray, means: FloatArray, exponent: float) -> FloatArray:
+def _power(sizes: FloatArray, values: FloatArray, exponent: float) -> FloatArray:
     """Return the fitted power law at the sizes it was fitted to, NaN at the others.
 
     The line goes through the middle of the logarithms.
     """
-    used = ~np.isnan(means)
+    used = ~np.isnan(values)
     if not used.any():
-        return means
-    middle = np.log(means[used]).mean() - exponent * np.log(sizes[used]).mean()
+        return values
+    middle = np.log(values[used]).mean() - exponent * np.log(sizes[used]).mean()
     return np.where(used, np.exp(middle) * sizes**exponent, np.nan)
 
 
-def _note_missing(ax: Any, values: FloatArray) -> None:
-    """Say in the panel how many values a logarithmic axis cannot show."""
-    missing = np.count_nonzero(values <= 0)
-    if missing:
-        note = f"{missing} of {len(values)} values are not\nabove 0, and not drawn"
+def _note_negative(ax: Any, values: FloatArray) -> None:
+    """Say in the panel how many values are below 0, which a logarithmic axis cannot show."""
+    below = np.count_nonzero(values < 0)
+    if below:
+        note = f"{below} of {len(values)} values are below 0:\ntheir size is drawn"
         ax.annotate(note, (0.03, 0.03), xycoords="axes fraction", fontsize=SMALL)
 
 

@@ -44,16 +44,16 @@ def random_splits_section(tables: Tables) -> Section:
     return Section(
         "Random splits, and all neighbourhoods",
         paragraphs,
-        ["random_splits", "random_splits_compared"],
+        ["random_splits", *(["random_splits_compared"] if len(compared) else [])],
         listings,
     )
 
 
 def _single_points(points: Table) -> list[str]:
     """Tell how a model asked for by its alpha may fare, where that is known with intervals."""
-    worst = min(points, key=lambda row: row["gain"])
-    if worst["gain"] >= 0 or np.isnan(worst["gain_low"]):
+    if not (points["gain"] < 0).any() or np.isnan(points["gain_low"]).any():
         return []
+    worst = min(points, key=lambda row: row["gain"])
     lost = (
         "That is the curve as a whole. A single point can lose: asked for alpha = "
         f"{worst['alpha']:g} with {worst['learned_from']:,} people, column generation's model on "
@@ -182,7 +182,7 @@ def coin_bias_section(tables: Tables) -> Section:
             + " in training error with column generation.",
             f"Held out, {_tally(compared)}{_nothing_to_compare(measured, compared)}",
         ],
-        ["coin_bias", "coin_bias_compared"],
+        ["coin_bias", *(["coin_bias_compared"] if len(compared) else [])],
         [
             Listing("Training, means over populations with 95% intervals", head, rows),
             _comparison(compared, ("q",)),
@@ -212,7 +212,7 @@ def growth_section(tables: Tables) -> Section:
     grown, fitted = tables["growth"], tables["exponents"]
     words = {
         "excess": "how much further from a common rate all but 5% of new people are than of the "
-        "people learned from",
+        "people learned from (root mean square over populations)",
         "moved": "how far a person's rate on new tasks lies from the one on the training tasks "
         "(root mean square, noise taken off)",
     }
