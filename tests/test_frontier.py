@@ -140,6 +140,42 @@ class TestTheCurve:
         assert (np.diff([point.error for point in ended]) <= 1e-9).all()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+class TestSolversWithoutAPath:
+    SOLVER = ExponentiatedGradient(max_rounds=200)
+
+    def test_every_point_is_what_the_solver_finds_alone(self, synthetic):
+        people, _ = synthetic
+        whole = frontier(people.X, people.Y, [0.2, 0.05], solver=self.SOLVER, random_state=0)
+        assert whole.alphas == (0.05, 0.2)
+        for point in whole:
+            alone = AverageFairClassifier(alpha=point.alpha, solver=self.SOLVER, random_state=0)
+            alone.fit(people.X, people.Y)
+            np.testing.assert_array_equal(point.model.individual_rates_, alone.individual_rates_)
+
+    def test_the_unconstrained_end_is_least_squares_on_the_labels(self, synthetic):
+        people, _ = synthetic
+        whole = frontier(people.X, people.Y, [0.1], solver=self.SOLVER, random_state=0)
+        design = np.column_stack([np.ones(len(people.X)), people.X])
+        scores = design @ np.linalg.lstsq(design, 2.0 * people.Y - 1.0, rcond=None)[0]
+        wrong = ((scores > 0) != people.Y).mean(axis=1)
+        np.testing.assert_allclose(whole.unconstrained.rates, wrong, atol=1e-12)
+
+    def test_ended_by_somebody_it_has_what_was_reached(self, synthetic):
+        people, _ = synthetic
+        heard = []
+
+        def callback(now):
+            heard.append(now.alpha)
+            return now.alpha < 0.15
+
+        options = {"solver": self.SOLVER, "callback": callback, "random_state": 0}
+        whole = frontier(people.X, people.Y, [0.05, 0.1, 0.2], **options)
+        assert whole.alphas == (0.1, 0.2)
+        assert heard[-1] == 0.1
+        assert whole.at(0.1).model.certificate_.rounds == 1
+
+
 class TestPoints:
     @pytest.mark.parametrize("rate", RATES, ids=str)
     @pytest.mark.parametrize("name", ["stump", "regression"])
