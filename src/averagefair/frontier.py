@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -38,7 +39,7 @@ class FrontierPoint:
     model : AverageFairClassifier
         Fitted.
     unconstrained : Measurement
-        The least error found without a fairness constraint, on the same people and tasks.
+        What is reached without a fairness constraint, on the same people and tasks.
     width, unconstrained_width : float
         How far apart people's rates are, the furthest off left out as far as this point leaves
         people outside alpha; with nobody outside, the spread. Here, and unconstrained.
@@ -338,7 +339,12 @@ def frontier(
 
 
 def _solve_each(
-    solver: Any, learner: Learner, requests: Sequence[Request], **how: Any
+    solver: Any,
+    learner: Learner,
+    requests: Sequence[Request],
+    *,
+    callback: Callback | None,
+    rng: np.random.Generator,
 ) -> list[Solution]:
     """Solve requests one by one, the largest alpha first.
 
@@ -349,7 +355,8 @@ def _solve_each(
     free = ExponentiatedGradient(max_rounds=1).solve(learner, Request(end.alpha))
     found: list[Solution] = []
     for request in sorted(asked, key=lambda one: -one.alpha):
-        found.insert(0, solver.solve(learner, request, **how))
+        # Each as if it were alone: no point depends on which others were asked for.
+        found.insert(0, solver.solve(learner, request, callback=callback, rng=deepcopy(rng)))
         if found[0].stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
             break
     return [*found, free]

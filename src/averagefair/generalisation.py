@@ -13,6 +13,7 @@ import numpy as np
 
 from averagefair.auditing import Audit, audit
 from averagefair.auditing.frozen import Frozen
+from averagefair.auditing.spread import root
 from averagefair.checks import number_between
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier, FrontierPoint
@@ -55,6 +56,8 @@ class Corner(Frozen):
         What ``spread`` would be by noise alone, if all true rates were equal; NaN in training.
     noise_share : array, shape (k,)
         How much of the variance of the individual rates is noise of few tasks; NaN in training.
+    sd : array, shape (k,)
+        Standard deviation of the individual rates, as observed.
     near : array, shape (k,)
         How far from a common rate all but 5% of the people are, as observed.
     floor : array, shape (k,)
@@ -75,6 +78,7 @@ class Corner(Frozen):
     spread: FloatArray
     spread_floor: FloatArray
     noise_share: FloatArray
+    sd: FloatArray
     near: FloatArray
     floor: FloatArray
     denoised: FloatArray
@@ -185,23 +189,51 @@ def _training(point: FrontierPoint) -> dict[str, Any]:
     people = model.training_individuals().individual_weights
     present = people > 0
     rates = model.individual_rates_[present].reshape(int(present.sum()), -1).T
-    near = max((_near(column, people[present]) for column in rates), default=np.nan)
+    widest = max(
+        ((near(column, people[present]), _deviation(column, people[present])) for column in rates),
+        default=(np.nan, np.nan),
+    )
     known_of_test = (
         *("error_low", "error_high", "spread_floor", "noise_share"),
         *("floor", "denoised", "sigma", "sigma_low", "sigma_high"),
     )
     unknown = dict.fromkeys(known_of_test, np.nan)
-    figures = {"alpha": point.alpha, "error": point.error, "spread": point.spread, "near": near}
+    figures = {
+        "alpha": point.alpha,
+        "error": point.error,
+        "spread": point.spread,
+        "near": widest[0],
+        "sd": widest[1],
+    }
     m = len(model.task_names_) - len(model.holdout_task_names_)
     return {"n": int(present.sum()), "m": m, **figures, **unknown}
 
 
-def _near(rates: FloatArray, people: FloatArray) -> float:
-    """Return half the width of the narrowest window that holds all but a share BETA of people."""
+def near(rates: FloatArray, people: FloatArray | None = None) -> float:
+    """Return half the width of the narrowest window that holds all but a share BETA of people.
+
+    Parameters
+    ----------
+    rates : array, shape (n,)
+        NaN where undefined.
+    people : array, shape (n,), optional
+        How many people each stands for. Default: one.
+    """
+    people = np.ones(rates.size) if people is None else people
     rated = ~np.isnan(rates)
     order = np.argsort(rates[rated])
     below = np.append(0.0, np.cumsum(people[rated][order]))
     return narrowest(rates[rated][order], BETA, below).width / 2
+
+
+def _deviation(rates: FloatArray, people: FloatArray) -> float:
+    """Return the standard deviation of rates over people."""
+    rated = ~np.isnan(rates)
+    weights, rates = people[rated], rates[rated]
+    if weights.sum() <= 1:
+        return np.nan
+    off = rates - np.average(rates, weights=weights)
+    return float(np.sqrt(weights @ off**2 / (weights.sum() - 1)))
 
 
 def _row(
@@ -229,6 +261,7 @@ def _row(
         "spread": widest.range.width,
         "spread_floor": 2 * widest.curve.at(0.0)["floor"],
         "noise_share": 1.0 - apart.reliability,
+        "sd": root(apart.raw),
         "near": at["alpha"],
         "floor": at["floor"],
         "denoised": at["denoised"],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from enum import Enum
+from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,7 +17,8 @@ from averagefair.cli.speech import answer, command_line, wrapped
 from averagefair.errors import InputError, extra
 
 if TYPE_CHECKING:
-    from averagefair.experiments.plan import Job
+    from averagefair.experiments.plan import Job, Tables
+    from averagefair.experiments.story import Story
 
 
 class Experiment(str, Enum):  # noqa: UP042 - typer shows the value
@@ -72,8 +73,8 @@ def reproduce(
 
     Example: averagefair reproduce synthetic --quick
     """
-    from averagefair.experiments import folder as results
-    from averagefair.experiments.plan import FULL, QUICK, gather
+    from averagefair.experiments.folder import REPORT, make_folder, write_results
+    from averagefair.experiments.plan import gather
     from averagefair.experiments.work import cores, do
 
     chosen = experiment.value
@@ -81,64 +82,73 @@ def reproduce(
         raise InputError("--data goes with `reproduce communities`; synthetic data are drawn.")
     if chosen == "communities" and large:
         raise InputError("--large goes with `reproduce synthetic`; leave it out.")
-    extra("matplotlib", "plots")  # not only when it comes to drawing
-    scale = QUICK if quick else FULL
+    for module, part in (("matplotlib", "plots"), ("pyarrow", "files"), ("jinja2", "report")):
+        extra(module, part)  # now, not when it comes to writing
     start = perf_counter()
-    if chosen == "communities":
-        plan, tell, facts = _communities(data, scale)
-    else:
-        plan, tell, facts = _synthetic(scale, large)
+    made = _communities(data, quick) if chosen == "communities" else _synthetic(quick, large)
     target = output or f"results/{chosen}"
-    results.make_folder(target)
-    with _progress(not quiet and not as_json, plan) as done:
-        tables = gather(do(plan, processes=jobs or cores(), done=done))
-    story = tell(tables, scale)
+    make_folder(target)
+    with _progress(not quiet and not as_json, made.jobs) as done:
+        tables = gather(do(made.jobs, processes=jobs or cores(), done=done))
+    story = made.tell(tables)
     facts = {
         "command": command_line(),
         "experiment": chosen,
         "quick": quick,
-        **facts,
-        "settings": asdict(scale),
+        **made.facts,
         "seconds": perf_counter() - start,
     }
-    written = results.write_results(target, tables, story, facts)
-    files = {kind: len(names) for kind, names in written.items()}
-    listed = (
-        f"{target}: {files['tables']} tables, {files['figures']} figures, {results.REPORT}, "
-        f"{results.MANIFEST}"
-    )
-    told = [f"{section.title}. {section.paragraphs[1]}" for section in story.sections[:4]]
-    text = "\n\n".join([story.title, *told, listed])
-    answer({**facts, "folder": target, "files": written}, wrapped(text), as_json=as_json)
+    files = write_results(target, tables, story, facts)
+    text = f"{story.title}\n\n{story.summary()}\n\nreport: {target}/{REPORT}"
+    answer({**facts, "folder": target, "files": files}, wrapped(text), as_json=as_json)
 
 
-def _communities(data: str | None, scale: Any) -> tuple[list[Job], Any, dict[str, Any]]:
+class _Reproduction(NamedTuple):
+    """What to do, how to tell of it, and where it comes from."""
+
+    jobs: list[Job]
+    tell: Callable[[Tables], Story]
+    facts: dict[str, Any]
+
+
+def _communities(data: str | None, quick: bool) -> _Reproduction:
     from averagefair.datasets import load_communities
-    from averagefair.experiments.plan import communities_jobs
+    from averagefair.experiments.figures import SEED
+    from averagefair.experiments.plan import FULL, QUICK, communities_jobs
     from averagefair.experiments.story import communities_story
 
-    table = load_communities(data)
+    table, scale = load_communities(data), QUICK if quick else FULL
     facts = {
         "data": "Communities and Crime",
         "data sha256": table.digest,
         "data as published by UCI": table.is_original,
-        "seeds": "solvers 0; random split k: [k, people]",
+        "seeds": {"solvers": SEED, "random splits": list(range(scale.splits))},
+        "settings": scale.of("communities"),
     }
-    return communities_jobs(table, scale), communities_story, facts
+    jobs = communities_jobs(table, scale)
+    return _Reproduction(jobs, partial(communities_story, scale=scale), facts)
 
 
-def _synthetic(scale: Any, large: bool) -> tuple[list[Job], Any, dict[str, Any]]:
+def _synthetic(quick: bool, large: bool) -> _Reproduction:
     from averagefair.datasets import make_synthetic
-    from averagefair.experiments.plan import SYNTHETIC, synthetic_jobs
+    from averagefair.experiments.figures import SEED
+    from averagefair.experiments.plan import FULL, QUICK, SYNTHETIC, synthetic_jobs
     from averagefair.experiments.story import synthetic_story
 
+    scale = QUICK if quick else FULL
     facts = {
+        "large": large,
         "data": f"make_synthetic({', '.join(f'{k}={v}' for k, v in SYNTHETIC.items())})",
         "data sha256": make_synthetic(**SYNTHETIC).digest,
-        "seeds": "solvers 0; population k: k",
-        "large": large,
+        "seeds": {
+            "solvers": SEED,
+            "population": SYNTHETIC["random_state"],
+            "populations of the sweeps": "0, 1, 2, ...",
+        },
+        "settings": scale.of("synthetic", large=large),
     }
-    return synthetic_jobs(scale, large=large), synthetic_story, facts
+    jobs = synthetic_jobs(scale, large=large)
+    return _Reproduction(jobs, partial(synthetic_story, scale=scale), facts)
 
 
 @contextmanager

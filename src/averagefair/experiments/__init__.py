@@ -5,23 +5,34 @@ Kearns, Roth and Sharifi-Malvajerdi (2019), section "Experimental Evaluation" an
 
 >>> from averagefair.datasets import make_synthetic
 >>> from averagefair.experiments import error_spread, learn
->>> curves = learn(make_synthetic(n=40, m=20), [0.1], solvers=["column generation"])
->>> error_spread(curves)["individual_rate"].shape
+>>> people = make_synthetic(n=40, m=20)
+>>> curves = learn(people, [0.1], solvers=["column generation"])
+>>> error_spread(curves, people)["individual_rate"].shape
 (40,)
 """
 
 from averagefair.experiments.figures import (
+    GRID,
+    RATES,
     SOLVERS,
     error_spread,
     generalise,
     learn,
     trajectories,
 )
-from averagefair.experiments.findings import at_equal_unfairness, envelope, exponents
+from averagefair.experiments.findings import (
+    at_equal_unfairness,
+    envelope,
+    exponents,
+    point_by_point,
+    power_law,
+)
 from averagefair.experiments.sweeps import Setting, coin_biases, growth, random_splits
 from averagefair.experiments.tidy import Table
 
 __all__ = [
+    "GRID",
+    "RATES",
     "SOLVERS",
     "Setting",
     "Table",
@@ -33,6 +44,8 @@ __all__ = [
     "generalise",
     "growth",
     "learn",
+    "point_by_point",
+    "power_law",
     "random_splits",
     "trajectories",
 ]

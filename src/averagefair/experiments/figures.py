@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from averagefair.certificate import Certificate
 from averagefair.datasets.split import Split
+from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.experiments.tidy import Table, stack
 from averagefair.frontier import Frontier, FrontierPoint, frontier
 from averagefair.generalisation import CORNERS, generalisation
+from averagefair.measure import Measurement
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, StopReason
 
 PUBLISHED, COLUMNS = "published", "column generation"
@@ -45,6 +46,8 @@ def make_solver(name: str, rounds: int = ROUNDS) -> Any:
         PUBLISHED: ExponentiatedGradient.published,
         COLUMNS: lambda most: ColumnGeneration(max_rounds=most),
     }
+    if name not in makers:
+        raise InputError(f"a solver is one of {', '.join(SOLVERS)}; got {name!r}.")
     return makers[name](rounds)
 
 
@@ -133,38 +136,50 @@ def learn(
     }
 
 
-def error_spread(curves: Curves, groups: ArrayLike | None = None) -> Table:
+def error_spread(curves: Curves, split: Split) -> Table:
     """Tell everybody's rate at each alpha: the paper's figure "error spread".
 
     Parameters
     ----------
     curves : mapping of (rate, solver) to Frontier
         From :func:`learn`.
-    groups : array-like, shape (n,), optional
-        A group for each person, for a column ``group``.
+    split : Split
+        What they were learned from.
 
     Returns
     -------
     Table
         A row for each person, alpha, rate and solver: ``individual_rate`` (NaN where the person
         has none) and its mean over people, ``mean_rate``; ``coin_flip_rate``, ``coin_flip_mean``
-        and ``coin_flip_error``: the same and the overall error if the unconstrained model is mixed
-        with coin flips until people are as near to each other.
+        and ``coin_flip_error``: the same and the overall error if what the oracle answers without
+        a constraint is mixed with coin flips until people are as near to each other. People of the
+        synthetic population have a ``group``.
     """
-    tables = [
-        _everybody(point, rate, solver)
-        for (rate, solver), curve in curves.items()
-        for point in curve
-    ]
-    if groups is not None:
-        tables = [one.with_columns(group=groups) for one in tables]
-    return stack(tables)
+    rates = dict.fromkeys(rate for rate, _ in curves)
+    plain = {rate: _plain(split, rate) for rate in rates}
+    found = stack(
+        [
+            _everybody(point, rate, solver, plain[rate])
+            for (rate, solver), curve in curves.items()
+            for point in curve
+        ]
+    )
+    groups = getattr(split, "groups", None)
+    if groups is None:
+        return found
+    return found.with_columns(group=groups[found["person"]])
 
 
-def _everybody(point: FrontierPoint, rate: str, solver: str) -> Table:
+def _plain(split: Split, rate: str) -> Measurement:
+    """Return what the oracle answers where fairness has no weight."""
+    solver = make_solver(PUBLISHED, 1)  # whose first round is that
+    return frontier(split.X, split.Y, [UNCONSTRAINED], rate=rate, solver=solver).unconstrained
+
+
+def _everybody(point: FrontierPoint, rate: str, solver: str, plain: Measurement) -> Table:
     mine, end = point.model.individual_rates_, point.certificate
-    kept = min(1.0, point.width / point.unconstrained_width)
-    flipped = kept * point.unconstrained.rates + (1.0 - kept) * 0.5
+    kept = min(1.0, end.spread / plain.spread) if plain.spread > 0 else 1.0
+    flipped = kept * plain.rates + (1.0 - kept) * 0.5
     return Table(
         {"person": np.arange(mine.size), "individual_rate": mine, "coin_flip_rate": flipped}
     ).with_columns(
@@ -175,13 +190,13 @@ def _everybody(point: FrontierPoint, rate: str, solver: str) -> Table:
         common_rate=end.common_rate,
         mean_rate=np.nanmean(mine),
         coin_flip_mean=np.nanmean(flipped),
-        coin_flip_error=point.coin_flips,
+        coin_flip_error=kept * plain.error + (1.0 - kept) * 0.5,
     )
 
 
 MEASURED = (
     *("error", "error_low", "error_high", "spread", "spread_floor", "noise_share"),
-    *("near", "floor", "denoised", "sigma", "sigma_low", "sigma_high"),
+    *("sd", "near", "floor", "denoised", "sigma", "sigma_low", "sigma_high"),
 )
 
 

@@ -9,11 +9,13 @@ more than the models mixed do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.stats import t as student
 
 from averagefair.experiments.figures import COLUMNS, PUBLISHED, SOLVERS, UNCONSTRAINED
@@ -24,7 +26,7 @@ from averagefair.sample import FloatArray
 LEVELS = (0.2, 0.4, 0.6, 0.8, 0.9)
 CONFIDENCE = 0.95
 HELD_OUT = ("people", "tasks", "both")
-GAIN = ("gain", "gain_low", "gain_high", "repeats")
+GAIN = ("gain", "gain_low", "gain_high", "noise_share", "repeats")
 
 
 class Envelope(NamedTuple):
@@ -95,54 +97,55 @@ def at_equal_unfairness(
         The columns that tell settings apart.
     repeat : str
         The column that tells repeated draws of a setting apart; both solvers saw the same draws.
-    measure : {"sigma", "denoised"}
-        Chance-corrected unfairness: the standard deviation of true rates, or how far all but 5% of
-        the people are from a common rate.
+    measure : {"sigma", "sd"}
+        Unfairness: the standard deviation of true rates, the noise of few tasks taken off, or of
+        the rates as observed. Both are convex, so that mixing models never makes them larger than
+        the line between the models says; a window that leaves out 5% of the people is not.
     levels : sequence of float
         Where to compare, as shares of the unfairness of the unconstrained models.
 
     Returns
     -------
     Table
-        A row for each setting, corner and level: the mean error of each solver, and by how much
-        the published setting errs more (``gain``), with its interval over the draws. Where it is
-        not shown in every draw that the unconstrained models treat people differently at all,
-        there is nothing to compare, and no row.
+        A row for each setting, corner and level: the error of each solver's mean curve there, and
+        by how much the published setting errs more (``gain``), with the jackknife's interval over
+        the draws. ``noise_share`` is how much of the variance between people is noise where nothing
+        is asked for: where it is nearly all, there is hardly any unfairness to compare at.
     """
     rows = []
-    for which in measured.only(*setting):
-        here = measured.where(**which)
-        for corner in HELD_OUT:
-            draws = _draws(here.where(corner=corner), repeat)
-            if not all(map(_differ, draws)):
-                continue
-            errors = np.array([_errors(draw, measure, levels) for draw in draws])
-            gains = errors[:, 0] - errors[:, 1]
-            for place, level in enumerate(levels):
-                gain = interval(gains[:, place])
-                means = errors[:, :, place].mean(axis=0)
-                rows.append(
-                    {
-                        **which,
-                        "corner": corner,
-                        "measure": measure,
-                        "level": level,
-                        "published_error": means[0],
-                        "column_generation_error": means[1],
-                        "gain": gain.value,
-                        "gain_low": gain.low,
-                        "gain_high": gain.high,
-                        "repeats": len(gains),
-                    }
-                )
-    errors_of_both = ("published_error", "column_generation_error")
-    return Table.of_rows(rows, (*setting, "corner", "measure", "level", *errors_of_both, *GAIN))
+    for which, corner, draws in _comparisons(measured, setting, repeat, measure):
+
+        def errors(kept: Places, draws: Draws = draws) -> FloatArray:
+            theirs, ours = draws[PUBLISHED].mean(kept), draws[COLUMNS].mean(kept)
+            at = theirs.unfairness[draws[PUBLISHED].place(UNCONSTRAINED)] * np.array(levels)
+            return np.array([envelope(*theirs).at(at), envelope(*ours).at(at)])
+
+        def gained(kept: Places, errors: Callable[[Places], FloatArray] = errors) -> FloatArray:
+            theirs, ours = errors(kept)
+            return np.asarray(theirs - ours)
+
+        both = errors(np.arange(draws[PUBLISHED].draws))
+        gains = jackknife(gained, draws[PUBLISHED].draws)
+        for place, (level, gain) in enumerate(zip(levels, gains, strict=True)):
+            rows.append(
+                {
+                    **which,
+                    "corner": corner,
+                    "measure": measure,
+                    "level": level,
+                    "published_error": both[0, place],
+                    "column_generation_error": both[1, place],
+                    **_told(gain, draws),
+                }
+            )
+    names = (*setting, "corner", "measure", "level", "published_error", "column_generation_error")
+    return Table.of_rows(rows, (*names, *GAIN))
 
 
 def point_by_point(
     measured: Table, setting: Sequence[str], repeat: str, *, measure: str = "sigma"
 ) -> Table:
-    """Hold each model of column generation against the published curve at its own unfairness.
+    """Hold each model against coin flips, and column generation's against the published curve.
 
     A curve is as good as its best mixtures, but somebody may ask for one alpha and take what comes.
 
@@ -154,53 +157,104 @@ def point_by_point(
     Returns
     -------
     Table
-        A row for each setting, corner and alpha, with the ``gain`` over the published curve.
+        A row for each setting, corner, solver and alpha: how much more coin flips into the
+        published model of no constraint err at the same unfairness (``coin_flips``), and how much
+        more the published curve does (``gain``; NaN for the published models themselves).
     """
     rows = []
-    for which in measured.only(*setting):
-        here = measured.where(**which)
-        for corner in HELD_OUT:
-            draws = _draws(here.where(corner=corner), repeat)
-            if not all(map(_differ, draws)):
-                continue
-            for alpha in here.where(solver=COLUMNS).distinct("alpha"):
-                gains = [_gain(draw, alpha, measure) for draw in draws]
-                gain = interval(gains)
+    for which, corner, draws in _comparisons(measured, setting, repeat, measure):
+        for solver in SOLVERS:
+
+            def saved(kept: Places, draws: Draws = draws, solver: str = solver) -> FloatArray:
+                theirs, mine = draws[PUBLISHED].mean(kept), draws[solver].mean(kept)
+                free = draws[PUBLISHED].place(UNCONSTRAINED)
+                flips = envelope(theirs.unfairness[[free]], theirs.error[[free]])
+                lines = flips.at(mine.unfairness), envelope(*theirs).at(mine.unfairness)
+                return np.concatenate(lines) - np.tile(mine.error, 2)
+
+            gains = jackknife(saved, draws[solver].draws)
+            count = len(draws[solver].alphas)
+            for place, alpha in enumerate(draws[solver].alphas):
+                flips, gain = gains[place], gains[count + place]
+                nothing = Interval(np.nan, np.nan, np.nan)
                 rows.append(
                     {
                         **which,
                         "corner": corner,
                         "measure": measure,
+                        "solver": solver,
                         "alpha": alpha,
-                        "gain": gain.value,
-                        "gain_low": gain.low,
-                        "gain_high": gain.high,
-                        "repeats": len(gains),
+                        "coin_flips": flips.value,
+                        "coin_flips_low": flips.low,
+                        "coin_flips_high": flips.high,
+                        **_told(gain if solver == COLUMNS else nothing, draws),
                     }
                 )
-    return Table.of_rows(rows, (*setting, "corner", "measure", "alpha", *GAIN))
+    flips_names = ("coin_flips", "coin_flips_low", "coin_flips_high")
+    names = (*setting, "corner", "measure", "solver", "alpha", *flips_names, *GAIN)
+    return Table.of_rows(rows, names)
 
 
-def _gain(draw: Table, alpha: float, measure: str) -> float:
-    theirs, mine = draw.where(solver=PUBLISHED), draw.where(solver=COLUMNS, alpha=alpha)
-    line = envelope(theirs[measure], theirs["error"])
-    return float((line.at(mine[measure]) - mine["error"])[0])
+Places = NDArray[np.intp]
 
 
-def _draws(here: Table, repeat: str) -> list[Table]:
-    return [here.where(**{repeat: draw}) for draw in here.distinct(repeat)]
+class _Curves(NamedTuple):
+    """The curves of one solver, a row for each draw and a column for each alpha."""
+
+    alphas: list[float]
+    unfairness2: FloatArray
+    error: FloatArray
+    noise_share: FloatArray
+
+    @property
+    def draws(self) -> int:
+        return len(self.error)
+
+    def place(self, alpha: float) -> int:
+        return self.alphas.index(alpha)
+
+    def mean(self, kept: Places) -> Envelope:
+        """Return the mean curve over some draws; of unfairness, the root mean square."""
+        unfairness = np.sqrt(self.unfairness2[kept].mean(axis=0))
+        return Envelope(unfairness, self.error[kept].mean(axis=0))
 
 
-def _differ(draw: Table) -> bool:
-    """Tell whether people's true rates are shown to differ without a constraint."""
-    return bool(draw.where(solver=PUBLISHED, alpha=UNCONSTRAINED)["sigma_low"][0] > 0)
+Draws = dict[str, _Curves]
 
 
-def _errors(draw: Table, measure: str, levels: Sequence[float]) -> list[FloatArray]:
-    """Return the error of each solver at shares of the unconstrained unfairness."""
-    free = draw.where(solver=PUBLISHED, alpha=UNCONSTRAINED)[measure][0]
-    curves = (draw.where(solver=solver) for solver in (PUBLISHED, COLUMNS))
-    return [envelope(one[measure], one["error"]).at(free * np.array(levels)) for one in curves]
+def _comparisons(
+    measured: Table, setting: Sequence[str], repeat: str, measure: str
+) -> Iterator[tuple[dict[str, Any], str, Draws]]:
+    for which in measured.only(*setting):
+        here = measured.where(**which)
+        for corner in HELD_OUT:
+            mine = here.where(corner=corner)
+            yield (
+                which,
+                corner,
+                {solver: _curves(mine, solver, repeat, measure) for solver in SOLVERS},
+            )
+
+
+def _curves(here: Table, solver: str, repeat: str, measure: str) -> _Curves:
+    mine = here.where(solver=solver)
+    draws = [mine.where(**{repeat: draw}) for draw in mine.distinct(repeat)]
+    values = {
+        name: np.array([draw[name] for draw in draws]) for name in (measure, "error", "noise_share")
+    }
+    alphas = draws[0]["alpha"].tolist()
+    return _Curves(alphas, values[measure] ** 2, values["error"], values["noise_share"])
+
+
+def _told(gain: Interval, draws: Draws) -> dict[str, Any]:
+    theirs = draws[PUBLISHED]
+    return {
+        "gain": gain.value,
+        "gain_low": gain.low,
+        "gain_high": gain.high,
+        "noise_share": theirs.noise_share[:, theirs.place(UNCONSTRAINED)].mean(),
+        "repeats": theirs.draws,
+    }
 
 
 class Interval(NamedTuple):
@@ -227,10 +281,41 @@ def interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
     return Interval(float(values.mean()), float(values.mean()) - half, float(values.mean()) + half)
 
 
+def jackknife(
+    estimate: Callable[[Places], FloatArray], count: int, confidence: float = CONFIDENCE
+) -> list[Interval]:
+    """Return estimates from repeated draws, with the jackknife's intervals; none for one draw.
+
+    Parameters
+    ----------
+    estimate : callable
+        Takes the places of the draws to use, and returns an array of estimates.
+    count : int
+        How many draws there are.
+
+    Examples
+    --------
+    Of a mean it is Student's interval:
+
+    >>> values = np.array([1.0, 2.0, 3.0])
+    >>> [round(part, 3) for part in jackknife(lambda kept: values[kept].mean(keepdims=True), 3)[0]]
+    [2.0, -0.484, 4.484]
+    """
+    every = np.arange(count)
+    values = estimate(every)
+    if count < 2:
+        return [Interval(float(value), np.nan, np.nan) for value in values]
+    without = np.array([estimate(np.delete(every, place)) for place in every])
+    squares = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+    half = student.ppf(0.5 + confidence / 2, count - 1) * np.sqrt((count - 1) / count * squares)
+    ends = zip(values, half, strict=True)
+    return [Interval(float(value), float(value - by), float(value + by)) for value, by in ends]
+
+
 PREDICTED = {(PEOPLE, "excess"): -0.5, (TASKS, "moved"): -0.25}
-"""What the theorems promise at worst: with n growing, alpha falls like n^(-1/2) (Theorem
-"Generalization over P": n ~ m d / (alpha beta)^2); with m growing, like m^(-1/4) (Theorem
-"Generalization over Q": m ~ log^2 n / (alpha nu)^4)."""
+"""How fast the alpha that theorems promise falls: with n like n^(-1/2), where m, beta and the
+class are fixed (Theorem "Generalization over P": n ~ m d / (alpha beta)^2); with m like m^(-1/4),
+where nu is fixed (Theorem "Generalization over Q": m ~ log^2 n / (alpha nu)^4)."""
 
 
 def exponents(grown: Table) -> Table:
@@ -244,19 +329,18 @@ def exponents(grown: Table) -> Table:
     Returns
     -------
     Table
-        For each direction and solver: the exponent of a power law through the root mean squares
-        over populations, with its interval, beside the exponent of the theorem. (The mean would
-        leave out that fairness can be off by chance in either direction, which falls like
-        n^(-1/2) too.)
+        For each direction and solver: a power law through all populations, its value at the
+        smallest size (``fitted_at_smallest``) and its exponent with its interval, beside the
+        exponent of the theorem; and the means over populations of the smallest and largest size.
     """
     rows = []
     for (direction, quantity), predicted in PREDICTED.items():
         here = grown.where(direction=direction)
-        for solver in SOLVERS if len(here) else ():
+        for solver in here.distinct("solver"):
             mine = here.where(solver=solver)
             sizes = mine.distinct("size")
-            typical = [root_mean_square(mine.where(size=size)[quantity]) for size in sizes]
-            fitted = power_law(sizes, typical)
+            law = power_law(mine["size"], mine[quantity])
+            ends = [mine.where(size=size)[quantity].mean() for size in (min(sizes), max(sizes))]
             rows.append(
                 {
                     "direction": direction,
@@ -264,40 +348,58 @@ def exponents(grown: Table) -> Table:
                     "quantity": quantity,
                     "smallest": min(sizes),
                     "largest": max(sizes),
-                    "at_smallest": typical[int(np.argmin(sizes))],
-                    "at_largest": typical[int(np.argmax(sizes))],
-                    "exponent": fitted.value,
-                    "exponent_low": fitted.low,
-                    "exponent_high": fitted.high,
+                    "at_smallest": ends[0],
+                    "at_largest": ends[1],
+                    "fitted_at_smallest": law.at_smallest,
+                    "exponent": law.exponent.value,
+                    "exponent_low": law.exponent.low,
+                    "exponent_high": law.exponent.high,
                     "predicted": predicted,
                 }
             )
     return Table.of_rows(rows)
 
 
-def root_mean_square(values: FloatArray) -> float:
-    """Return the root of the mean of squares."""
-    return float(np.sqrt((values**2).mean()))
+class PowerLaw(NamedTuple):
+    """Something that falls (or grows) with size, as a power of it.
+
+    Attributes
+    ----------
+    at_smallest : float
+        Its value at the smallest size it was fitted to.
+    exponent : Interval
+    """
+
+    at_smallest: float
+    exponent: Interval
 
 
-def power_law(sizes: ArrayLike, values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Fit values ~ sizes^exponent by least squares of logarithms; values not above 0 are left out.
+def power_law(sizes: ArrayLike, values: ArrayLike, confidence: float = CONFIDENCE) -> PowerLaw:
+    """Fit values ~ sizes^exponent by least squares.
+
+    Values are taken to scatter like size^(-1/2), as what is measured on samples does, so that all
+    sizes have a say, and values below 0 (nothing but scatter) too.
 
     Examples
     --------
-    >>> power_law([1, 10, 100], [2.0, 0.2, 0.02]).value
-    -1.0
+    >>> law = power_law([1, 10, 100, 1000], [2.0, 0.2, 0.02, 0.002])
+    >>> round(law.at_smallest, 6), round(law.exponent.value, 6)
+    (2.0, -1.0)
     """
     sizes, values = np.ravel(sizes).astype(float), np.ravel(values).astype(float)
-    used = values > 0
-    if np.count_nonzero(used) < 2:
-        return Interval(np.nan, np.nan, np.nan)
-    x, y = np.log(sizes[used]), np.log(values[used])
-    x = x - x.mean()
-    slope = float(x @ y / (x @ x))
-    if x.size < 3:
-        return Interval(slope, np.nan, np.nan)
-    rest = y - y.mean() - slope * x
-    half = student.ppf(0.5 + confidence / 2, x.size - 2)
-    half = float(half * np.sqrt(rest @ rest / (x.size - 2) / (x @ x)))
-    return Interval(round(slope, 12), slope - half, slope + half)
+    smallest = sizes.min()
+    start = float(values[sizes == smallest].mean())
+    if len(set(sizes.tolist())) < 2:
+        return PowerLaw(start, Interval(np.nan, np.nan, np.nan))
+
+    def law(size: FloatArray, scale: float, exponent: float) -> FloatArray:
+        return np.asarray(scale * (size / smallest) ** exponent)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)  # two points leave nothing to judge by
+        (scale, exponent), spread = curve_fit(law, sizes, values, (start, -0.5), sizes**-0.5)
+    free = len(sizes) - 2
+    half = np.nan
+    if free > 0:
+        half = float(student.ppf(0.5 + confidence / 2, free) * np.sqrt(spread[1, 1]))
+    return PowerLaw(float(scale), Interval(float(exponent), exponent - half, exponent + half))

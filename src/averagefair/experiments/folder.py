@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,11 @@ def make_folder(folder: str) -> Path:
     return place
 
 
-def write_results(
-    folder: str, tables: Tables, story: Story, facts: Mapping[str, Any]
-) -> dict[str, list[str]]:
-    """Write everything into a results folder, the manifest last.
+def write_results(folder: str, tables: Tables, story: Story, facts: Mapping[str, Any]) -> list[str]:
+    """Write everything into a results folder, in the place of what an earlier run wrote.
+
+    The old manifest goes first and the new one comes last: a folder that has one holds what it
+    lists.
 
     Parameters
     ----------
@@ -62,57 +63,82 @@ def write_results(
 
     Returns
     -------
-    dict
-        The files written, by kind.
+    list of str
+        The names of the files, the manifest last.
     """
     place = make_folder(folder)
-    written: dict[str, list[str]] = {"tables": [], "seconds": [], "figures": []}
-
-    def write(part: str, name: str, content: Table | bytes) -> None:
-        path = str(place / part / name)
+    _clear(place)
+    digests = {}
+    for name, content in _contents(tables, story, facts):
         if isinstance(content, Table):
-            write_table(path, content.columns)
+            write_table(str(place / name), content.columns)
         else:
-            write_whole(path, content)
-        written[part].append(f"{part}/{name}")
-
-    for name, table in tables.items():
-        for kind in ("csv", "parquet"):
-            write("tables", f"{name}.{kind}", table.without("seconds"))
-        if "seconds" in table.columns:
-            keys = [key for key in RUN_KEYS if key in table.columns]
-            write("seconds", f"{name}.csv", table.only(*keys, "seconds"))
-    images = {}
-    for name, picture in pictures(tables).items():
-        drawn = {kind: draw(picture, kind) for kind in ("png", "svg")}
-        for kind, content in drawn.items():
-            write("figures", f"{name}.{kind}", content)
-        images[name] = Image(drawn["png"], picture.alt)
-    page = story_report(story.title, story.lead, story.sections, images, _shown(facts))
-    write_whole(str(place / REPORT), page.encode())
+            write_whole(str(place / name), content)
+        digests[name] = sha256((place / name).read_bytes()).hexdigest()
     manifest = {
         **facts,
         "versions": versions(WRITTEN_BY),
         "platform": platform.platform(),
-        "files": {
-            name: sha256((place / name).read_bytes()).hexdigest()
-            for part in written.values()
-            for name in part
-        },
+        "files": digests,
     }
     text = json.dumps(plain(manifest), indent=2, allow_nan=False)
     write_whole(str(place / MANIFEST), f"{text}\n".encode())
-    return {**written, "report": [REPORT], "manifest": [MANIFEST]}
+    return [*digests, MANIFEST]
+
+
+def _contents(
+    tables: Tables, story: Story, facts: Mapping[str, Any]
+) -> Iterator[tuple[str, Table | bytes]]:
+    """Yield the files of a results folder, each with its name and content."""
+    for name, table in tables.items():
+        for kind in ("csv", "parquet"):
+            yield f"tables/{name}.{kind}", table.without("seconds")
+        if "seconds" in table.columns:
+            keys = [key for key in RUN_KEYS if key in table.columns]
+            yield f"seconds/{name}.csv", table.only(*keys, "seconds")
+    images = {}
+    for name, picture in pictures(tables).items():
+        drawn = {kind: draw(picture, kind) for kind in ("png", "svg")}
+        yield from ((f"figures/{name}.{kind}", content) for kind, content in drawn.items())
+        images[name] = Image(drawn["png"], picture.alt)
+    page = story_report(story.title, story.lead, story.sections, images, _shown(facts))
+    yield REPORT, page.encode()
+
+
+def _clear(place: Path) -> None:
+    """Remove the files that an earlier run lists, and no others."""
+    try:
+        listed = json.loads((place / MANIFEST).read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError):
+        return
+    (place / MANIFEST).unlink()
+    for name in listed:
+        parts = Path(name).parts
+        if name == REPORT or (len(parts) == 2 and parts[0] in FOLDERS):
+            (place / name).unlink(missing_ok=True)
+
+
+def read_manifest(folder: str) -> dict[str, Any]:
+    """Return what a results folder says of itself."""
+    try:
+        found: dict[str, Any] = json.loads((Path(folder) / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        raise InputError(
+            f"{folder} holds no results; make them with: averagefair reproduce."
+        ) from None
+    return found
 
 
 def read_tables(folder: str) -> Tables:
     """Return the tables of a results folder, with the seconds of each run."""
     parquet, csv = extra("pyarrow.parquet", "files"), extra("pyarrow.csv", "files")
     found = {}
-    files = sorted((Path(folder) / "tables").glob("*.parquet"))
-    if not files:
-        raise InputError(f"{folder} holds no tables; make them with: averagefair reproduce.")
-    for file in files:
+    for name, digest in read_manifest(folder)["files"].items():
+        file = Path(folder) / name
+        if file.suffix != ".parquet":
+            continue
+        if not file.exists() or sha256(file.read_bytes()).hexdigest() != digest:
+            raise InputError(f"{file} is not what {MANIFEST} lists; run the experiments again.")
         table = _of_arrow(parquet.read_table(file))
         clock = Path(folder) / "seconds" / f"{file.stem}.csv"
         if clock.exists():
@@ -146,4 +172,5 @@ def draw(picture: Picture, kind: str, dpi: int = DPI) -> bytes:
 
 def _shown(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts that fit on a page."""
-    return {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
+    shown = {name: value for name, value in facts.items() if isinstance(value, str | int | float)}
+    return {name: round(one) if isinstance(one, float) else one for name, one in shown.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -115,6 +115,17 @@ class Scale:
     new_people: int = 100_000
     new_tasks: int = 5_000
 
+    def of(self, experiment: str, *, large: bool = False) -> dict[str, Any]:
+        """Return the settings that an experiment goes by."""
+        names = ["alphas", "trajectory_alphas", "rounds"]
+        names += {
+            "communities": ["splits", "settings"],
+            "synthetic": ["biases", "bias_alphas", "populations"],
+        }[experiment]
+        names += ["people", "tasks", "new_people", "new_tasks"] if large else []
+        every = asdict(self)
+        return {name: every[name] for name in names}
+
 
 FULL = Scale()
 _FEW = (0.05, 0.1, 0.2, UNCONSTRAINED)
@@ -200,7 +211,7 @@ def _figures(split: Split, scale: Scale, rate: str, solver: str) -> Tables:
     curves = learn(split, scale.alphas, **how)
     return {
         "trajectories": trajectories(split, scale.trajectory_alphas, **how),
-        "error_spread": error_spread(curves, getattr(split, "groups", None)),
+        "error_spread": error_spread(curves, split),
         "generalisation": generalise(curves, split),
     }
 
@@ -233,7 +244,7 @@ def _derived(tables: Tables) -> Iterator[tuple[str, Table]]:
         if name in tables:
             both = [
                 at_equal_unfairness(tables[name], setting, repeat, measure=measure)
-                for measure in ("sigma", "denoised")
+                for measure in ("sigma", "sd")
             ]
             yield f"{name}_compared", stack(both)
             yield f"{name}_points", point_by_point(tables[name], setting, repeat)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from averagefair.auditing import audit
 from averagefair.datasets import Communities, communities_split, make_synthetic
 from averagefair.datasets.split import Split
+from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.experiments.figures import (
+    PUBLISHED,
     ROUNDS,
     SEED,
     SOLVERS,
@@ -23,10 +25,8 @@ from averagefair.experiments.figures import (
     run_columns,
 )
 from averagefair.experiments.tidy import Table, stack
-from averagefair.generalisation import BETA
+from averagefair.generalisation import BETA, near
 from averagefair.held_out import held_out
-from averagefair.sample import FloatArray
-from averagefair.windows import narrowest
 
 BIASES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BIAS_ALPHAS = (0.02, 0.05, 0.1, 0.15, 0.2, UNCONSTRAINED)
@@ -136,6 +136,7 @@ def draw_split(data: Communities, setting: Setting, number: int) -> Split:
 
 PEOPLE, TASKS = "people", "tasks"
 """The two directions of the generalisation theorems."""
+NO_CONSTRAINT = "no constraint"
 
 
 def growth(
@@ -169,33 +170,40 @@ def growth(
     Returns
     -------
     Table
-        A row for each solver. ``near`` and ``held_out_near``: the smallest alpha for which all but
-        5% of the people are within alpha of a common rate, in training and held out, and
-        ``excess`` the difference; the same of the error. ``moved`` (tasks only): the root mean
-        square of how far a person's rate on new tasks lies from the one on the training tasks,
-        the noise of the new tasks taken off.
+        A row for each solver, and one for no constraint at all (what the oracle answers where
+        fairness has no weight), to see what any model would show. ``near`` and ``held_out_near``:
+        the smallest alpha for which all but 5% of the people are within alpha of a common rate, in
+        training and held out, and ``excess`` the difference; the same of the error. ``moved``
+        (tasks only): the root mean square of how far a person's rate on new tasks lies from the
+        one on the training tasks, the noise of the new tasks taken off.
     """
+    if direction not in (PEOPLE, TASKS):
+        raise InputError(f"`direction` must be {PEOPLE!r} or {TASKS!r}; got {direction!r}.")
     n, m = (size, other) if direction == PEOPLE else (other, size)
     holdout = {"n_holdout": new} if direction == PEOPLE else {"m_holdout": new}
     split = make_synthetic(n, m, random_state=population, **holdout)
     rows = []
-    for solver in SOLVERS:
-        how = {"alpha": alpha, "solver": make_solver(solver, rounds), "random_state": SEED}
-        model = AverageFairClassifier(**how).fit(split.X, split.Y)
+    runs: dict[str, tuple[float, Any]] = {
+        **{solver: (alpha, make_solver(solver, rounds)) for solver in SOLVERS},
+        NO_CONSTRAINT: (UNCONSTRAINED, make_solver(PUBLISHED, 1)),
+    }
+    for name, (asked, solver) in runs.items():
+        model = AverageFairClassifier(alpha=asked, solver=solver, random_state=SEED)
+        model.fit(split.X, split.Y)
         there = _new_people(model, split) if direction == PEOPLE else _new_tasks(model, split)
-        near = _near(model.individual_rates_)
+        here = near(model.individual_rates_)
         rows.append(
             {
                 "direction": direction,
                 "size": size,
                 "population": population,
                 "rate": "error",
-                "solver": solver,
-                "alpha": alpha,
+                "solver": name,
+                "alpha": asked,
                 **run_columns(model.certificate_),
-                "near": near,
+                "near": here,
                 "held_out_near": there.near,
-                "excess": there.near - near,
+                "excess": there.near - here,
                 "held_out_error": there.error,
                 "excess_error": there.error - model.error_,
                 "moved": there.moved,
@@ -216,7 +224,7 @@ def _new_people(model: AverageFairClassifier, split: Split) -> _There:
     found = held_out(model, X_new=split.X_new, Y_new_people=split.Y_new_people).people
     assert found is not None
     # The tasks are those of training: a person's rate on them has no noise to take off.
-    return _There(_near(found.rates), found.error)
+    return _There(near(found.rates), found.error)
 
 
 def _new_tasks(model: AverageFairClassifier, split: Split) -> _There:
@@ -226,8 +234,3 @@ def _new_tasks(model: AverageFairClassifier, split: Split) -> _There:
     moved2 = ((found.people.rate - model.individual_rates_) ** 2).mean() - noise
     near = found.curve.at(BETA)["denoised"]
     return _There(near, found.mean.value, float(np.sqrt(max(0.0, moved2))))
-
-
-def _near(rates: FloatArray) -> float:
-    """Return how far from a common rate all but 5% of the people are."""
-    return narrowest(np.sort(rates), BETA).width / 2

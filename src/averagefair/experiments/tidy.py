@@ -81,7 +81,10 @@ class Table:
         return Table.of_rows(dict(zip(names, row, strict=True)) for row in dict.fromkeys(rows))
 
     def with_columns(self, **values: Any) -> Table:
-        """Return the table with columns in front of it: one value for all rows, or one for each."""
+        """Return the table with new columns before it: one value for all rows, or one for each."""
+        known = values.keys() & self.columns.keys()
+        if known:
+            raise ValueError(f"the table has {', '.join(sorted(known))} already")
         more = {name: np.broadcast_to(value, len(self)) for name, value in values.items()}
         return Table({**more, **self.columns})
 

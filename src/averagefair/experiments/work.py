@@ -7,13 +7,17 @@ import signal
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context
 
 from sklearn.exceptions import ConvergenceWarning
 
 from averagefair.errors import UndefinedRateWarning
 from averagefair.experiments.plan import Job, Tables
 from averagefair.threads import one_thread
+
+MOST = 60
+"""Windows knows no more processes at a time."""
 
 
 def do(
@@ -39,7 +43,7 @@ def do(
         return found
     # Spawned, not forked: a fork would inherit threads that are in the middle of something.
     pool = ProcessPoolExecutor(
-        min(processes, len(jobs)), mp_context=get_context("spawn"), initializer=_start
+        min(processes, len(jobs), MOST), mp_context=get_context("spawn"), initializer=_start
     )
     try:
         waiting = {pool.submit(_do, job): job for job in jobs}
@@ -47,6 +51,15 @@ def do(
             future.result()
             tell(waiting[future])
         return [future.result() for future in waiting]
+    except BrokenProcessPool:
+        raise RuntimeError(
+            "a process of the experiments was ended from outside, perhaps for want of memory; try "
+            "with fewer at a time"
+        ) from None
+    except KeyboardInterrupt:
+        for process in active_children():
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

@@ -31,7 +31,7 @@ class FrontierDisplay(Frozen):
     coin_flips : array, shape (k,)
         Error of the unconstrained model, mixed with coin flips until people are as near.
     unconstrained_error, unconstrained_alpha : float
-        The least error found without a constraint, and half its spread: from this alpha on nothing
+        The error without a constraint, and half the spread then: from this alpha on nothing
         is asked for.
 
     Examples

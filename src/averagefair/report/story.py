@@ -34,12 +34,15 @@ class Section:
     figures : sequence of str
         Names of pictures.
     listings : sequence of Listing
+    gist : str
+        What it comes to, in a sentence.
     """
 
     title: str
     paragraphs: Sequence[str] = ()
     figures: Sequence[str] = ()
     listings: Sequence[Listing] = ()
+    gist: str = ""
 
 
 @dataclass(frozen=True)

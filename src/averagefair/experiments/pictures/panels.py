@@ -10,14 +10,19 @@ import numpy as np
 from averagefair import drawing
 from averagefair.drawing import SERIES, Style, tint
 from averagefair.experiments.figures import COLUMNS, PUBLISHED, SOLVERS
+from averagefair.experiments.sweeps import NO_CONSTRAINT
 from averagefair.experiments.tidy import Table
 from averagefair.sample import FloatArray
 
 WIDTH = 9.0
 """Of every figure, in inches: letters are still readable where it is shown 800 pixels wide."""
 SMALL = 9
-SOLVER_NAMES = {PUBLISHED: "published setting", COLUMNS: "column generation"}
-SOLVER_STYLES = {PUBLISHED: SERIES[1], COLUMNS: SERIES[0]}
+SOLVER_NAMES = {
+    PUBLISHED: "published setting",
+    COLUMNS: "column generation",
+    NO_CONSTRAINT: NO_CONSTRAINT,
+}
+SOLVER_STYLES = {PUBLISHED: SERIES[1], COLUMNS: SERIES[0], NO_CONSTRAINT: SERIES[3]}
 
 
 class Picture(NamedTuple):
@@ -55,7 +60,7 @@ def title(ax: Any, text: str) -> None:
 
 def solvers(table: Table) -> list[str]:
     """Return the solvers in a table, always in the same order."""
-    return [name for name in SOLVERS if name in table["solver"]]
+    return [name for name in (*SOLVERS, NO_CONSTRAINT) if name in table["solver"]]
 
 
 def by_alpha(table: Table) -> Table:

@@ -9,7 +9,7 @@ import numpy as np
 from averagefair.drawing import BLACK, REQUEST, SERIES, Style, tint
 from averagefair.errors import extra
 from averagefair.experiments.figures import UNCONSTRAINED
-from averagefair.experiments.findings import HELD_OUT, interval, root_mean_square
+from averagefair.experiments.findings import HELD_OUT, interval
 from averagefair.experiments.pictures.held_out import by_people, setting_name
 from averagefair.experiments.pictures.panels import (
     SMALL,
@@ -165,18 +165,18 @@ def growth(table: Table, laws: Table) -> Picture:
 def _draw_growth(ax: Any, here: Table, what: str, laws: Table) -> None:
     """Draw one quantity against size, on logarithmic axes."""
     sizes = np.unique(here["size"]).astype(np.float64)
-    for solver, aside in zip(solvers(here), (0.94, 1.06), strict=False):
+    for solver, aside in zip(solvers(here), (0.92, 1.0, 1.08), strict=False):
         mine, style = here.where(solver=solver), SOLVER_STYLES[solver]
         look = {"linestyle": "", "marker": style.marker, "markeredgewidth": 0}
         light = {"color": tint(style.colour, 0.4), "markersize": 4, "zorder": 1}
-        ax.plot(mine["size"] * aside, _shown(np.abs(mine[what])), **look, **light)
-        over = [root_mean_square(mine.where(size=size)[what]) for size in sizes.tolist()]
-        typical = _shown(np.array(over))
-        ax.plot(sizes, typical, color=style.colour, markersize=7, zorder=3, **look)
+        ax.plot(mine["size"] * aside, _shown(mine[what]), **look, **light)
+        means = np.array([mine.where(size=size)[what].mean() for size in sizes.tolist()])
+        bold = {"color": style.colour, "markersize": 7, "zorder": 3}
+        ax.plot(sizes, _shown(means), **look, **bold)
         for law in laws.where(solver=solver):
             name = f"{SOLVER_NAMES[solver]}: {_exponent(law)}"
             fitted = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
-            fit = _power(sizes, typical, law["exponent"])
+            fit = law["fitted_at_smallest"] * (sizes / law["smallest"]) ** law["exponent"]
             ax.plot(sizes, fit, label=name, markevery=[], **fitted)
     start = 1.25 * np.abs(here.where(size=int(sizes[0]))[what]).max()
     for slope in laws["predicted"][:1]:
@@ -195,23 +195,11 @@ def _shown(values: FloatArray) -> FloatArray:
     return np.where(values > 0, values, np.nan)
 
 
-def _power(sizes: FloatArray, values: FloatArray, exponent: float) -> FloatArray:
-    """Return the fitted power law at the sizes it was fitted to, NaN at the others.
-
-    The line goes through the middle of the logarithms.
-    """
-    used = ~np.isnan(values)
-    if not used.any():
-        return values
-    middle = np.log(values[used]).mean() - exponent * np.log(sizes[used]).mean()
-    return np.where(used, np.exp(middle) * sizes**exponent, np.nan)
-
-
 def _note_negative(ax: Any, values: FloatArray) -> None:
     """Say in the panel how many values are below 0, which a logarithmic axis cannot show."""
     below = np.count_nonzero(values < 0)
     if below:
-        note = f"{below} of {len(values)} values are below 0:\ntheir size is drawn"
+        note = f"{below} of {len(values)} values are below 0:\nfitted, but not drawn"
         ax.annotate(note, (0.03, 0.03), xycoords="axes fraction", fontsize=SMALL)
 
 
