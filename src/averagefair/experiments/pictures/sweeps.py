@@ -165,24 +165,29 @@ def growth(table: Table, laws: Table) -> Picture:
 def _draw_growth(ax: Any, here: Table, what: str, laws: Table) -> None:
     """Draw one quantity against size, on logarithmic axes."""
     sizes = np.unique(here["size"]).astype(np.float64)
+    fits = {
+        law["solver"]: law["fitted_at_smallest"] * (sizes / law["smallest"]) ** law["exponent"]
+        for law in laws
+    }
+    # What lies far below all that was fitted is scatter about 0, of which a logarithm says nothing.
+    least = 0.3 * min((fit.min() for fit in fits.values()), default=0.0)
     for solver, aside in zip(solvers(here), (0.92, 1.0, 1.08), strict=False):
         mine, style = here.where(solver=solver), SOLVER_STYLES[solver]
         look = {"linestyle": "", "marker": style.marker, "markeredgewidth": 0}
         light = {"color": tint(style.colour, 0.4), "markersize": 4, "zorder": 1}
-        ax.plot(mine["size"] * aside, _shown(mine[what]), **look, **light)
+        ax.plot(mine["size"] * aside, _shown(mine[what], least), **look, **light)
         means = np.array([mine.where(size=size)[what].mean() for size in sizes.tolist()])
         bold = {"color": style.colour, "markersize": 7, "zorder": 3}
-        ax.plot(sizes, _shown(means), **look, **bold)
+        ax.plot(sizes, _shown(means, least), **look, **bold)
         for law in laws.where(solver=solver):
             name = f"{SOLVER_NAMES[solver]}: {_exponent(law)}"
             fitted = {"color": style.colour, "linestyle": style.dash, "marker": style.marker}
-            fit = law["fitted_at_smallest"] * (sizes / law["smallest"]) ** law["exponent"]
-            ax.plot(sizes, fit, label=name, markevery=[], **fitted)
+            ax.plot(sizes, fits[solver], label=name, markevery=[], **fitted)
     start = 1.25 * np.abs(here.where(size=int(sizes[0]))[what]).max()
     for slope in laws["predicted"][:1]:
         line = start * (sizes / sizes[0]) ** slope
         ax.plot(sizes, line, ":", color=BLACK, label=f"slope of the theorem: {written(slope, 2)}")
-    _note_negative(ax, here[what])
+    _note_missing(ax, here[what], least)
     _write_plainly(ax)
     ax.spines[["top", "right"]].set_visible(False)
     small = {"frameon": False, "fontsize": SMALL, "title_fontsize": SMALL, "handlelength": 2.8}
@@ -190,16 +195,16 @@ def _draw_growth(ax: Any, here: Table, what: str, laws: Table) -> None:
     ax.legend(title="exponents, with 95% intervals", **small, **above)
 
 
-def _shown(values: FloatArray) -> FloatArray:
-    """Return the values, with NaN for those a logarithmic axis cannot show."""
-    return np.where(values > 0, values, np.nan)
+def _shown(values: FloatArray, least: float) -> FloatArray:
+    """Return the values, with NaN for those that are not drawn."""
+    return np.where(values > max(0.0, least), values, np.nan)
 
 
-def _note_negative(ax: Any, values: FloatArray) -> None:
-    """Say in the panel how many values are below 0, which a logarithmic axis cannot show."""
-    below = np.count_nonzero(values < 0)
-    if below:
-        note = f"{below} of {len(values)} values are below 0:\nfitted, but not drawn"
+def _note_missing(ax: Any, values: FloatArray, least: float) -> None:
+    """Say in the panel how many values are not drawn."""
+    missing = np.count_nonzero(values <= max(0.0, least))
+    if missing:
+        note = f"{missing} of {len(values)} values are below 0 or near it:\nfitted, but not drawn"
         ax.annotate(note, (0.03, 0.03), xycoords="axes fraction", fontsize=SMALL)
 
 

@@ -105,6 +105,7 @@ def _named(cell: dict[str, Any]) -> str:
 
 def _single_points(points: Table) -> list[str]:
     """Tell how models asked for by their alpha fare, where that is known with intervals."""
+    points = points.take(points["alpha"] < UNCONSTRAINED)
     ours = points.where(solver=COLUMNS)
     told = []
     worse = ours.take(ours["gain_high"] < 0)
