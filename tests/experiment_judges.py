@@ -7,6 +7,8 @@ The published setting is written down here a second time, from the words that de
 from __future__ import annotations
 
 import csv
+import hashlib
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,3 +170,40 @@ class PublishedGame:
             labels = np.asarray(labels)
             found[name] = plain_error(labels, chances), plain_rates(labels, chances, self.kind)
         return found
+
+
+def half_window(rates, beta=0.05):
+    """Half the narrowest window that leaves out no more than a share beta of the people."""
+    ordered = sorted(rate for rate in rates if not np.isnan(rate))
+    needed = int(np.ceil(round((1 - beta) * len(ordered), 9)))
+    starts = range(len(ordered) - needed + 1)
+    return min(ordered[i + needed - 1] - ordered[i] for i in starts) / 2
+
+
+def free_of_charge(X, Y):
+    """What least squares decides where fairness has no weight, as chances."""
+    design = with_intercept(X)
+    return (design @ np.linalg.lstsq(design, 2.0 * Y - 1.0, rcond=None)[0] > 0).astype(float)
+
+
+PARTS = ("X", "Y", "X_new", "Y_new_people", "Y_new_tasks", "Y_new_both")
+
+
+def plain_digest(split):
+    """The sha256 of all cells in turn, eight bytes for a feature and one for a label."""
+    found = hashlib.sha256()
+    for name in PARTS:
+        part = getattr(split, name)
+        for row in part.tolist():
+            for cell in row:
+                found.update(struct.pack("<d", cell) if name.startswith("X") else bytes([cell]))
+    return found.hexdigest()
+
+
+def table_digest(values):
+    """Row by row, eight bytes a cell, all missing values alike."""
+    found = hashlib.sha256()
+    for row in values.tolist():
+        cells = [float("nan") if cell != cell else cell for cell in row]
+        found.update(struct.pack(f"<{len(cells)}d", *cells))
+    return found.hexdigest()

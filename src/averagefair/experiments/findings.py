@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.stats import t as student
 
+from averagefair.errors import InputError
 from averagefair.experiments.figures import COLUMNS, PUBLISHED, SOLVERS, UNCONSTRAINED
 from averagefair.experiments.sweeps import PEOPLE, TASKS
 from averagefair.experiments.tidy import Table
@@ -117,7 +118,7 @@ def at_equal_unfairness(
 
         def errors(kept: Places, draws: Draws = draws) -> FloatArray:
             theirs, ours = draws[PUBLISHED].mean(kept), draws[COLUMNS].mean(kept)
-            at = theirs.unfairness[draws[PUBLISHED].place(UNCONSTRAINED)] * np.array(levels)
+            at = theirs.unfairness[draws[PUBLISHED].free] * np.array(levels)
             return np.array([envelope(*theirs).at(at), envelope(*ours).at(at)])
 
         def gained(kept: Places, errors: Callable[[Places], FloatArray] = errors) -> FloatArray:
@@ -167,7 +168,7 @@ def point_by_point(
 
             def saved(kept: Places, draws: Draws = draws, solver: str = solver) -> FloatArray:
                 theirs, mine = draws[PUBLISHED].mean(kept), draws[solver].mean(kept)
-                free = draws[PUBLISHED].place(UNCONSTRAINED)
+                free = draws[PUBLISHED].free
                 flips = envelope(theirs.unfairness[[free]], theirs.error[[free]])
                 lines = flips.at(mine.unfairness), envelope(*theirs).at(mine.unfairness)
                 return np.concatenate(lines) - np.tile(mine.error, 2)
@@ -210,8 +211,15 @@ class _Curves(NamedTuple):
     def draws(self) -> int:
         return len(self.error)
 
-    def place(self, alpha: float) -> int:
-        return self.alphas.index(alpha)
+    @property
+    def free(self) -> int:
+        """Where the model without a constraint stands."""
+        if UNCONSTRAINED not in self.alphas:
+            raise InputError(
+                f"comparisons start from the model without a constraint, alpha {UNCONSTRAINED}; "
+                f"the table has {', '.join(map(str, self.alphas))}."
+            )
+        return self.alphas.index(UNCONSTRAINED)
 
     def mean(self, kept: Places) -> Envelope:
         """Return the mean curve over some draws; of unfairness, the root mean square."""
@@ -252,7 +260,7 @@ def _told(gain: Interval, draws: Draws) -> dict[str, Any]:
         "gain": gain.value,
         "gain_low": gain.low,
         "gain_high": gain.high,
-        "noise_share": theirs.noise_share[:, theirs.place(UNCONSTRAINED)].mean(),
+        "noise_share": theirs.noise_share[:, theirs.free].mean(),
         "repeats": theirs.draws,
     }
 

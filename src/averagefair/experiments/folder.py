@@ -19,7 +19,7 @@ from averagefair.experiments.pictures import Picture, pictures
 from averagefair.experiments.plan import Tables
 from averagefair.experiments.story import Story
 from averagefair.experiments.tidy import Column, Table
-from averagefair.files import write_table, write_whole
+from averagefair.files import check_output, write_table, write_whole
 from averagefair.report import Image, story_report
 from averagefair.text import plain
 from averagefair.versions import versions
@@ -43,6 +43,8 @@ def make_folder(folder: str) -> Path:
             (place / part).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made a results folder: {error.strerror}.") from None
+    for part in (MANIFEST, *(f"{part}/{MANIFEST}" for part in FOLDERS)):
+        check_output(str(place / part))
     return place
 
 

@@ -18,7 +18,7 @@ from averagefair.experiments.story.words import (
     shown_alpha,
 )
 from averagefair.experiments.sweeps import NO_CONSTRAINT, PEOPLE
-from averagefair.experiments.tidy import Table
+from averagefair.experiments.tidy import Column, Table
 from averagefair.generalisation import CORNERS
 from averagefair.report import Listing, Section
 from averagefair.text import figure, percent
@@ -51,7 +51,8 @@ def random_splits_section(tables: Tables) -> Section:
         paragraphs,
         ["random_splits", "random_splits_compared"],
         [_comparison(compared, setting, measure) for measure in MEASURES] + [_means(measured)],
-        gist=f"At equal chance-corrected unfairness held out, {_tally(compared, setting)}.",
+        gist="At equal chance-corrected unfairness held out, "
+        f"{_tally(compared.take(~_little(compared)), setting)}.",
     )
 
 
@@ -61,7 +62,7 @@ def _which_tasks(held_out: str) -> str:
 
 def _tallies(compared: Table, setting: Sequence[str]) -> list[str]:
     """Count the cells of each measure; those with little unfairness apart."""
-    little = compared["noise_share"] > MOSTLY_NOISE
+    little = _little(compared)
     told = [
         f"Unfairness {name}: {_tally(compared.take(~little), setting, measure)}."
         for measure, name in MEASURES.items()
@@ -78,6 +79,11 @@ def _tallies(compared: Table, setting: Sequence[str]) -> list[str]:
             f"{_tally(rest, setting)}."
         )
     return told
+
+
+def _little(compared: Table) -> Column:
+    """Tell where there is little unfairness to compare at."""
+    return np.asarray(compared["noise_share"] > MOSTLY_NOISE)
 
 
 def _tally(compared: Table, setting: Sequence[str], measure: str = "sigma") -> str:

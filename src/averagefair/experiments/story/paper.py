@@ -219,7 +219,7 @@ def _generalisation(measured: Table) -> Section:
         "Order of the models, as the rank correlation of training and held-out figures over the "
         "alphas, for new people, new tasks and both (1: the same order). Of the error: "
         f"{ranks('error')}. Of the spread: {ranks('spread')}."
-        + (f" {last}" if np.nanmin(errors) > np.nanmin(spreads) + 0.1 else ""),
+        + (f" {last}" if np.min(errors) > np.min(spreads) + 0.1 else ""),
     ]
     return Section(
         "Generalisation",
@@ -227,8 +227,12 @@ def _generalisation(measured: Table) -> Section:
         ["generalisation_error"],
         [Listing("Error / spread of individual rates", head, rows)],
         gist="The rank correlation of training and held-out error over the alphas is "
-        f"{span(errors, 2)}, that of the spread {span(spreads, 2)}.",
+        f"{_known_span(errors)}, that of the spread {_known_span(spreads)}.",
     )
+
+
+def _known_span(values: Column) -> str:
+    return "unknown" if np.isnan(values).any() else span(values, 2)
 
 
 def _ranks(mine: Table, what: str) -> list[float]:
@@ -302,8 +306,8 @@ def _noise(measured: Table) -> Section:
         ],
         ["noise_error", "corrected_error"],
         [Listing(caption, head, rows)],
-        gist=f"If everybody's true rate were the same, noise alone would show {share_span(shares)} "
-        "of the published models' held-out spread.",
+        gist="If everybody's true rate were the same, noise alone would make a spread "
+        f"{share_span(shares)} as wide as that of the published models held out.",
     )
 
 

@@ -1,0 +1,274 @@
+"""The report of the experiments as a file: whole in itself, and its numbers those of the tables."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from experiment_runs import (
+    fixture_communities,  # noqa: F401
+    fixture_reproduced,  # noqa: F401
+    fixture_synthetic,  # noqa: F401
+)
+
+from averagefair import InputError
+from averagefair.report import Image, Listing, Section, story_report
+
+SOLVERS = ("published", "column generation")
+CORNERS = ("training", "people", "tasks", "both")
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</p><img src=x onerror=alert(1)>",
+    '"><b>bold</b>',
+    "{{ 7 * 7 }}",
+    "&lt;i&gt;&amp;",
+    "' onload='x",
+]
+
+
+class Page(HTMLParser):
+    """What stands on a page: tags with attributes, words, and tables by caption."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.tables = [], [], {}
+        self._open, self._rows, self._caption = [], [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._open.append(tag)
+        if tag == "table":
+            self._rows, self._caption = [], ""
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+        if tag == "table":
+            self.tables.setdefault(self._caption, []).append(self._rows)
+
+    def handle_data(self, text):
+        where = self._open[-1] if self._open else ""
+        if where in ("td", "th"):
+            self._rows[-1][-1] += text
+        elif where == "caption":
+            self._caption += text
+        if where not in ("style", "script"):
+            self.words.append(text)
+
+    def all(self, tag):
+        return [attributes for one, attributes in self.tags if one == tag]
+
+    def table(self, words):
+        """The rows, head first, of the only table whose caption has these words."""
+        ((found,),) = [rows for caption, rows in self.tables.items() if words in caption]
+        return found
+
+
+@pytest.fixture(scope="module")
+def page(reproduced):
+    return Page(reproduced.page)
+
+
+# Whole in itself.
+
+
+def test_nothing_is_fetched(page, reproduced):
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href"):
+            value = attributes.get(name)
+            if value is not None:
+                assert value.startswith(("data:image/png;base64,", "#")), (tag, value[:80])
+    assert not page.all("link")
+    assert not page.all("iframe")
+    (style,) = re.findall(r"<style>(.*?)</style>", reproduced.page.split("<noscript>")[0], re.S)
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_policy_lets_nothing_in(page):
+    (policy,) = [
+        one["content"]
+        for one in page.all("meta")
+        if one.get("http-equiv", "").lower() == "content-security-policy"
+    ]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";") if rule.strip())
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert "unsafe-inline" not in rules["script-src"]
+    assert "http" not in policy
+
+
+def test_images_are_the_figures_and_say_what_they_show(page, reproduced):
+    figures = reproduced.bytes_under("figures")
+    drawn = {name for name in figures if name.endswith(".png")}
+    by_content = {figures[name]: name for name in drawn}
+    shown = []
+    for one in page.all("img"):
+        shown.append(by_content[b64decode(one["src"].split(",", 1)[1])])
+        assert len(one["alt"]) > 40
+    assert sorted(shown) == sorted(drawn)
+    assert len({one["alt"] for one in page.all("img")}) == len(shown)
+
+
+def test_headings_and_names_are_in_order(page):
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert max(np.diff(levels)) <= 1
+    names = [one["id"] for _, one in page.tags if "id" in one]
+    assert len(names) == len(set(names))
+    for one in page.all("a"):
+        assert one["href"][1:] in names
+    for one in page.all("section"):
+        assert one["aria-labelledby"] in names
+    assert ("html", {"lang": "en"}) in page.tags
+    assert all("scope" in one for one in page.all("th"))
+
+
+def test_it_says_how_it_was_made(page, reproduced):
+    text = " ".join(page.words)
+    known = reproduced.manifest
+    assert known["command"] in text
+    assert known["data sha256"] in text
+    assert known["versions"]["numpy"] in text
+
+
+def test_nothing_on_it_is_not_a_number_or_left_out(page):
+    text = " ".join(page.words)
+    assert not re.search(r"\b(nan|None|inf|NaN|null|undefined)\b", text)
+    assert "{{" not in text
+
+
+# Numbers.
+
+
+def test_convergence_is_that_of_the_table(page, reproduced):
+    table = reproduced.frame("trajectories").query("rate == 'error'")
+    head, *rows = page.table("Runs, alone")
+    runs = table.groupby(["solver", "alpha"]).last()
+    assert len(rows) == len(runs)
+    for row in rows:
+        told = dict(zip(head, row, strict=True))
+        run = runs.loc[told["solver"], float(told["alpha"])]
+        assert float(told["allowed"]) == pytest.approx(run["allowed"], abs=0.005)
+        assert float(told["spread"]) == pytest.approx(run["spread"], abs=5.1e-5)
+        assert float(told["error"]) == pytest.approx(run["error"], abs=5.1e-5)
+        assert int(told["rounds"]) == run["round"]
+        assert int(told["oracle calls"].replace(",", "")) == run["oracle_calls"]
+
+
+def test_error_spread_is_that_of_the_table(page, reproduced):
+    table = reproduced.frame("error_spread").query("rate == 'error'")
+    _, *rows = page.table("the error of coin flips")
+    alphas = sorted(table["alpha"].unique())
+    assert len(rows) == len(alphas)
+    for alpha, (name, allowed, *cells) in zip(alphas, rows, strict=True):
+        assert (name == "none") == (alpha == 0.5)
+        assert name == "none" or float(name) == alpha
+        assert allowed == "" or float(allowed) == pytest.approx(2 * alpha, abs=0.005)
+        for place, solver in enumerate(SOLVERS):
+            here = table[(table["solver"] == solver) & (table["alpha"] == alpha)]
+            spread, error, coins, columns = map(float, cells[4 * place : 4 * place + 4])
+            rates = here["individual_rate"]
+            assert spread == pytest.approx(rates.max() - rates.min(), abs=5.1e-5)
+            assert error == pytest.approx(rates.mean(), abs=5.1e-5)
+            flipped = here["coin_flip_rate"]
+            assert coins == pytest.approx(flipped.mean(), abs=5.1e-5)
+            assert columns == here["columns"].iloc[0]
+
+
+def test_generalisation_is_that_of_the_table(page, reproduced):
+    table = reproduced.frame("generalisation").query("rate == 'error'")
+    table = table.set_index(["solver", "corner", "alpha"])
+    head, *rows = page.table("Error / spread of individual rates")
+    assert len(head) == 1 + 2 * 4
+    for name, *cells in rows:
+        alpha = 0.5 if name == "none" else float(name)
+        for place, cell in enumerate(cells):
+            row = table.loc[SOLVERS[place // 4], CORNERS[place % 4], alpha]
+            error, spread = map(float, cell.split(" / "))
+            assert error == pytest.approx(row["error"], abs=5.1e-5)
+            assert spread == pytest.approx(row["spread"], abs=5.1e-4)
+
+
+def test_noise_is_that_of_the_table(page, reproduced):
+    table = reproduced.frame("generalisation").query("rate == 'error'")
+    head, *rows = page.table("what noise alone would show")
+    names = {"new people": "people", "new tasks": "tasks", "new people and tasks": "both"}
+    assert len(rows) >= 2 * 3 * 2
+    for row in rows:
+        told = dict(zip(head, row, strict=True))
+        alpha = 0.5 if told["alpha"] == "none" else float(told["alpha"])
+        (here,) = table[
+            (table["solver"] == told["solver"])
+            & (table["corner"] == names[told["where"]])
+            & (table["alpha"] == alpha)
+        ].to_dict("records")
+        assert float(told["spread"]) == pytest.approx(here["spread"], abs=5.1e-4)
+        assert float(told["noise alone"]) == pytest.approx(here["spread_floor"], abs=5.1e-4)
+        assert float(told["noise share"].rstrip("%")) == pytest.approx(
+            100 * here["noise_share"], abs=0.51
+        )
+        assert float(told["true sd"]) == pytest.approx(here["sigma"], abs=5.1e-4)
+        low, high = map(float, told["95%"].split(" to "))
+        assert (low, high) == pytest.approx((here["sigma_low"], here["sigma_high"]), abs=5.1e-4)
+
+
+def test_comparisons_are_those_of_the_table(page, reproduced):
+    name = {"communities": "random_splits", "synthetic": "coin_bias"}
+    name = name[reproduced.manifest["experiment"]]
+    table = reproduced.frame(f"{name}_compared")
+    for measure, words in (("sigma", "chance-corrected"), ("sd", "as observed")):
+        _, *rows = page.table(f"errs at equal unfairness held out, {words}")
+        cells = [cell for row in rows for cell in row if re.match(r"[+-]\d", cell)]
+        here = table[table["measure"] == measure]
+        assert len(cells) == len(here) > 0
+        for cell, (_, row) in zip(cells, here.iterrows(), strict=True):
+            gain, low, high = map(float, re.findall(r"[+-]?\d+\.\d+", cell))
+            wanted = row["gain"], row["gain_low"], row["gain_high"]
+            assert (gain, low, high) == pytest.approx(wanted, abs=5.1e-4)
+
+
+# Other people's words.
+
+
+def test_words_stay_words():
+    png = b"\x89PNG\r\n\x1a\n"
+    title, lead, *_ = HOSTILE
+    listing = Listing(HOSTILE[2], HOSTILE, [HOSTILE, HOSTILE[::-1]])
+    section = Section(HOSTILE[1], HOSTILE, [HOSTILE[2]], [listing])
+    images = {HOSTILE[2]: Image(png, HOSTILE[5])}
+    text = story_report(title, lead, [section], images, dict(zip(HOSTILE, HOSTILE, strict=True)))
+    found = Page(text)
+    mild = Page(
+        story_report(
+            "title",
+            "lead",
+            [Section("a", ["b"] * 6, ["c"], [Listing("d", ["e"] * 6, [["f"] * 6] * 2)])],
+            {"c": Image(png, "g")},
+            {str(place): place for place in range(6)},
+        )
+    )
+    assert [tag for tag, _ in found.tags] == [tag for tag, _ in mild.tags]
+    assert not any(name.startswith("on") for _, one in found.tags for name in one)
+    words = [one.strip() for one in found.words]
+    for word in HOSTILE:
+        assert word in words
+        assert word in found.tables[HOSTILE[2]][0][0]
+    assert found.all("img") == [
+        {"src": "data:image/png;base64,iVBORw0KGgo=", "alt": HOSTILE[5]},
+    ]
+
+
+def test_a_figure_that_is_not_there_is_refused_by_name():
+    with pytest.raises(InputError, match="unheard-of"):
+        story_report("title", "lead", [Section("a", figures=["unheard-of"])], {})
