@@ -96,8 +96,8 @@ def _conventions(scale: Scale, *, synthetic: bool) -> list[Section]:
     ]
     if not synthetic and scale.rounds == FULL.rounds:
         paragraphs.append(
-            "With 1,595 people column generation is not asked for alpha 0.02, where a run takes more "
-            "than a minute."
+            "With 1,595 people column generation is not asked for alpha 0.02, where a run takes "
+            "more than a minute."
         )
     if synthetic:
         paragraphs.append(
