@@ -27,7 +27,9 @@ needs_data = pytest.mark.skipif(
 
 
 def published_rows():
-    """The authors' numbers, by alpha."""
+    """The authors' numbers, by alpha; none where they are missing."""
+    if not RUNS.exists():
+        return {}
     with RUNS.open(newline="") as file:
         rows = [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
     return {row["alpha"]: row for row in rows}

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
+from experiment_judges import DATA, needs_data, published_rows
 from judges import plain_rates
 
 from averagefair import AverageFairClassifier, ExponentiatedGradient, frontier, held_out
 from averagefair.datasets import communities_split, load_communities
-
-SHARED = Path(__file__).parents[2] / "shared"
-DATA = SHARED / "datasets" / "communities.csv"
-RUNS = SHARED / "reference" / "communities_runs.csv"
-
-needs_data = pytest.mark.skipif(
-    not (DATA.exists() and RUNS.exists()),
-    reason="the published runs and their data are not beside the repository (../shared)",
-)
-
-
-def published():
-    if not RUNS.exists():
-        return []
-    with RUNS.open(newline="") as file:
-        return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +17,7 @@ def split():
 
 
 @needs_data
-@pytest.mark.parametrize("row", published(), ids=lambda row: f"alpha={row['alpha']}")
+@pytest.mark.parametrize("row", published_rows().values(), ids=lambda row: f"alpha={row['alpha']}")
 def test_published_runs_are_reproduced(split, row):
     solver = ExponentiatedGradient.published(max_rounds=1000)
     model = AverageFairClassifier(alpha=row["alpha"], solver=solver).fit(split.X, split.Y)
