@@ -63,10 +63,10 @@ def part(name: str, story: Story, tables: Tables, extra: list[str]) -> list[str]
     """Return the paragraphs of one population, its figures drawn."""
     drawn = pictures(tables)
     lines = [f"## {TITLES[name]}"]
-    lines += [story.lead, *extra]
+    lines += [story.lead, *extra, "In short:"]
+    lines.append("\n".join(f"- *{one.title}.* {one.gist}" for one in story.sections if one.gist))
     for section in story.sections:
-        gist = [f"**{section.gist}**"] if section.gist else []
-        lines += [f"### {section.title}", *gist, *section.paragraphs]
+        lines += [f"### {section.title}", *section.paragraphs]
         for figure in section.figures:
             if figure not in LEFT_OUT:
                 file = FIGURES / f"{name}-{figure}.png"
@@ -98,9 +98,9 @@ def published_runs(tables: Tables) -> list[str]:
         for what in ("error", "spread")
     }
     return [
-        f"Beside the authors' published runs ({len(theirs)} alphas, 1000 rounds each), the "
-        f"published setting is off by at most {off['error']:.1e} in error and {off['spread']:.1e} "
-        "in spread."
+        f"The authors published the results of {len(theirs)} runs of 1000 rounds, to six decimals. "
+        f"The published setting here is off by at most {off['error']:.7f} in error and "
+        f"{off['spread']:.7f} in spread."
     ]
 
 

@@ -59,7 +59,7 @@ class Page(HTMLParser):
         where = self._open[-1] if self._open else ""
         if where in ("td", "th"):
             self._rows[-1][-1] += text
-        elif where == "caption":
+        elif "caption" in self._open:
             self._caption += text
         if where not in ("style", "script"):
             self.words.append(text)

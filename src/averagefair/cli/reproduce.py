@@ -13,7 +13,7 @@ import typer
 
 from averagefair.cli import options as given
 from averagefair.cli.progress import bar, in_minutes
-from averagefair.cli.speech import answer, command_line, wrapped
+from averagefair.cli.speech import STOPPED, answer, command_line, complain, wrapped
 from averagefair.errors import InputError, extra
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def reproduce(
 
     Example: averagefair reproduce synthetic --quick
     """
-    from averagefair.experiments.folder import REPORT, make_folder, write_results
+    from averagefair.experiments.folder import REPORT, make_folder, remove_empty, write_results
     from averagefair.experiments.plan import gather
     from averagefair.experiments.work import cores, do
 
@@ -88,8 +88,13 @@ def reproduce(
     made = _communities(data, quick) if chosen == "communities" else _synthetic(quick, large)
     target = output or f"results/{chosen}"
     make_folder(target)
-    with _progress(not quiet and not as_json, made.jobs) as done:
-        tables = gather(do(made.jobs, processes=jobs or cores(), done=done))
+    try:
+        with _progress(not quiet and not as_json, made.jobs) as done:
+            tables = gather(do(made.jobs, processes=jobs or cores(), done=done))
+    except KeyboardInterrupt:
+        remove_empty(target)
+        complain("stopped; nothing was written.")
+        raise typer.Exit(STOPPED) from None
     story = made.tell(tables)
     facts = {
         "command": command_line(),
@@ -99,7 +104,7 @@ def reproduce(
         "seconds": perf_counter() - start,
     }
     files = write_results(target, tables, story, facts)
-    text = f"{story.title}\n\n{story.summary()}\n\nreport: {target}/{REPORT}"
+    text = "\n\n".join([story.title, story.lead, story.summary(), f"report: {target}/{REPORT}"])
     answer({**facts, "folder": target, "files": files}, wrapped(text), as_json=as_json)
 
 

@@ -27,6 +27,8 @@ from averagefair.sample import FloatArray
 LEVELS = (0.2, 0.4, 0.6, 0.8, 0.9)
 CONFIDENCE = 0.95
 HELD_OUT = ("people", "tasks", "both")
+MOSTLY_NOISE = 0.8
+"""Where more of the variance between people is noise, there is little unfairness to compare at."""
 GAIN = ("gain", "gain_low", "gain_high", "noise_share", "repeats")
 
 
@@ -110,7 +112,9 @@ def at_equal_unfairness(
     Table
         A row for each setting, corner and level: the error of each solver's mean curve there, and
         by how much the published setting errs more (``gain``), with the jackknife's interval over
-        the draws. ``noise_share`` is how much of the variance between people is noise where nothing
+        the draws. ``reaches`` is how little unfairness a model of column generation itself shows
+        at least, as a share like the levels: below it its curve is mixtures with coin flips.
+        ``noise_share`` is how much of the variance between people is noise where nothing
         is asked for: where it is nearly all, there is hardly any unfairness to compare at.
     """
     rows = []
@@ -125,7 +129,10 @@ def at_equal_unfairness(
             theirs, ours = errors(kept)
             return np.asarray(theirs - ours)
 
-        both = errors(np.arange(draws[PUBLISHED].draws))
+        every = np.arange(draws[PUBLISHED].draws)
+        both = errors(every)
+        free = draws[PUBLISHED].mean(every).unfairness[draws[PUBLISHED].free]
+        least = draws[COLUMNS].mean(every).unfairness.min()
         gains = jackknife(gained, draws[PUBLISHED].draws)
         for place, (level, gain) in enumerate(zip(levels, gains, strict=True)):
             rows.append(
@@ -136,11 +143,12 @@ def at_equal_unfairness(
                     "level": level,
                     "published_error": both[0, place],
                     "column_generation_error": both[1, place],
+                    "reaches": least / free if free > 0 else np.nan,
                     **_told(gain, draws),
                 }
             )
-    names = (*setting, "corner", "measure", "level", "published_error", "column_generation_error")
-    return Table.of_rows(rows, (*names, *GAIN))
+    names = ("level", "published_error", "column_generation_error", "reaches")
+    return Table.of_rows(rows, (*setting, "corner", "measure", *names, *GAIN))
 
 
 def point_by_point(

@@ -10,6 +10,7 @@ import io
 import json
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ def make_folder(folder: str) -> Path:
     for part in (MANIFEST, *(f"{part}/{MANIFEST}" for part in FOLDERS)):
         check_output(str(place / part))
     return place
+
+
+def remove_empty(folder: str) -> None:
+    """Remove what :func:`make_folder` made, where nothing has come into it."""
+    for place in (*(Path(folder) / part for part in FOLDERS), Path(folder)):
+        with suppress(OSError):
+            place.rmdir()
 
 
 def write_results(folder: str, tables: Tables, story: Story, facts: Mapping[str, Any]) -> list[str]:
