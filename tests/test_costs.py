@@ -31,6 +31,12 @@ def gap_by_hand(label, false_positive, false_negative):
     return deciding_one - deciding_zero
 
 
+def signed(signs):
+    """A sample with labels of these signs."""
+    labels = np.select([signs > 0, signs < 0], [0.0, 1.0], math.nan)
+    return Sample(np.zeros((len(signs), 1)), labels)
+
+
 prices = st.floats(-1e6, 1e6)
 
 
@@ -41,7 +47,7 @@ def test_gaps_are_the_cost_of_one_less_the_cost_of_zero(data):
     row = st.tuples(st.lists(st.sampled_from([1, -1, 0]), min_size=k, max_size=k), prices, prices)
     rows = data.draw(st.lists(row, min_size=1, max_size=6))
     signs = np.array([r[0] for r in rows], dtype=np.int8)
-    costs = Costs(signs, np.array([r[1] for r in rows]), np.array([r[2] for r in rows]))
+    costs = Costs(signed(signs), np.array([r[1] for r in rows]), np.array([r[2] for r in rows]))
     expected = [[gap_by_hand(label_of(s), fp, fn) for s in row] for row, fp, fn in rows]
     assert costs.gaps().tolist() == expected
     cut = data.draw(st.integers(0, len(rows)))
@@ -52,7 +58,8 @@ def test_gaps_are_the_cost_of_one_less_the_cost_of_zero(data):
 def test_one_price_for_both_mistakes_given_once_or_twice_is_the_same():
     draw = np.random.default_rng(0)
     signs, price = draw.integers(-1, 2, (9, 5)).astype(np.int8), draw.normal(size=9)
-    once, twice = Costs(signs, price, price), Costs(signs, price, price.copy())
+    sample = signed(signs)
+    once, twice = Costs(sample, price, price), Costs(sample, price, price.copy())
     assert (once.gaps() == twice.gaps()).all()
 
 
@@ -87,7 +94,7 @@ def test_the_costs_of_all_tasks_add_up_to_the_lagrangian(kind, weighted, blanks)
     sample = Sample(np.zeros((n, 1)), labels, individual_weights=people, task_weights=tasks)
     learner = Learner(sample, RATES[kind], StumpOracle())
     weights = draw.normal(size=n)
-    costs = Costs(sample.signs, *learner.cost_rule.prices(weights))
+    costs = Costs(sample, *learner.cost_rule.prices(weights))
 
     def charged(decisions):
         return float(((costs.gaps() * decisions) @ sample.task_weights).sum())

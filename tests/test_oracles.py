@@ -130,8 +130,8 @@ class World:
 
         def asked(tasks=None):
             tasks = None if tasks is None else np.array(tasks)
-            signs = sample.signs if tasks is None else sample.signs[:, tasks]
-            return answer(Costs(signs, self.false_positive, self.false_negative, tasks))
+            taken = sample if tasks is None else sample.take_tasks(tasks)
+            return answer(Costs(taken, self.false_positive, self.false_negative, tasks))
 
         return asked
 
@@ -295,7 +295,7 @@ def next_task(sample):
     """Give each task what is to be learned from the task after it."""
     order, answer = np.roll(np.arange(sample.m), -1), StumpOracle().bind(sample)
     return lambda costs: answer(
-        Costs(costs.signs[:, order], costs.false_positive, costs.false_negative)
+        Costs(costs.sample.take_tasks(order), costs.false_positive, costs.false_negative)
     )
 
 

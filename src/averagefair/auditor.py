@@ -6,16 +6,17 @@ Exponentiated gradient over the multipliers (Algorithm AIF-Learn): lambda = B so
 
 from __future__ import annotations
 
-import numpy as np
+from math import exp
+from typing import Any
 
-from averagefair.sample import FloatArray
+from averagefair.spaces import Space
 
 
 def lagrangian(
     error: float,
-    rates: FloatArray,
-    common_rate: FloatArray | float,
-    weights: FloatArray,
+    rates: Any,
+    common_rate: Any,
+    weights: Any,
     price: float,
 ) -> float:
     """Return L = err + lambda . r, what the Learner pays the Auditor.
@@ -55,15 +56,17 @@ class Auditor:
         Rows "+" (rate too high) and "-" (rate too low).
     """
 
-    def __init__(self, multiplicities: FloatArray, slack: float, dual_bound: float) -> None:
-        self.theta = np.tile(np.log(multiplicities), (2, 1))
+    def __init__(self, multiplicities: Any, slack: float, dual_bound: float) -> None:
+        self._xp = Space.of(multiplicities).xp
+        self.theta = self._xp.stack([self._xp.log(multiplicities)] * 2)
         self.slack, self.dual_bound = slack, dual_bound
 
-    def multipliers(self) -> FloatArray:
+    def multipliers(self) -> Any:
         """Return lambda, shape (2, n): B exp(theta) / (1 + sum exp(theta)), without overflow.
 
         Examples
         --------
+        >>> import numpy as np
         >>> auditor = Auditor(np.ones(1), slack=0.1, dual_bound=3.0)
         >>> auditor.multipliers()
         array([[1.], [1.]])
@@ -71,16 +74,17 @@ class Auditor:
         >>> auditor.multipliers()
         array([[3.], [0.]])
         """
-        shift = max(0.0, float(self.theta.max(initial=0.0)))
-        grown = np.exp(self.theta - shift)
-        return np.asarray(grown * (self.dual_bound / (np.exp(-shift) + grown.sum())))
+        xp = self._xp
+        shift = max(0.0, float(xp.max(self.theta))) if self.theta.shape[1] else 0.0
+        grown = xp.exp(self.theta - shift)
+        return grown * (self.dual_bound / (exp(-shift) + float(xp.sum(grown))))
 
-    def update(self, rates: FloatArray, common_rate: FloatArray | float, step: float) -> None:
+    def update(self, rates: Any, common_rate: Any, step: float) -> None:
         """Move theta by step times the violations of one play.
 
         An individual whose rate is NaN (none of the tasks looked at counts) is left alone.
         """
-        off = rates - common_rate
-        defined = ~np.isnan(off)
-        self.theta[0] += np.where(defined, step * (off - self.slack), 0.0)
-        self.theta[1] += np.where(defined, step * (-off - self.slack), 0.0)
+        xp, off = self._xp, rates - common_rate
+        defined = ~xp.isnan(off)
+        moves = [xp.where(defined, step * (sign * off - self.slack), 0.0) for sign in (1.0, -1.0)]
+        self.theta += xp.stack(moves)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 # Half a million cells are 4 MB of float64: several fit into a cache, and a matrix product over
-# them is still long enough to use two threads. 250,000 and 2,000,000 were no faster (measured).
+# them is long enough to run at full speed. 250,000 and 2,000,000 were no faster (measured).
 CELLS_PER_BLOCK = 500_000
 # A wide table gets this many rows a block even so (products of few rows are slow), up to four
 # times the cells.
 ROWS_PER_BLOCK = 512
 
 
-def row_blocks(n: int, width: int) -> Iterator[slice]:
+def row_blocks(n: int, width: int, cells: int = CELLS_PER_BLOCK) -> Iterator[slice]:
     """Cut n rows into slices of about half a million cells each, whatever the width.
 
     Examples
@@ -21,7 +21,7 @@ def row_blocks(n: int, width: int) -> Iterator[slice]:
     [slice(0, 500000, None), slice(500000, 1000000, None), slice(1000000, 1200000, None)]
     """
     width = max(1, width)
-    least = min(ROWS_PER_BLOCK, 4 * CELLS_PER_BLOCK // width)
-    step = max(1, least, CELLS_PER_BLOCK // width)
+    least = min(ROWS_PER_BLOCK, 4 * cells // width)
+    step = max(1, least, cells // width)
     for start in range(0, n, step):
         yield slice(start, min(n, start + step))

@@ -19,8 +19,8 @@ from averagefair.learner import Learner
 from averagefair.measure import Measurement
 from averagefair.mixture import Mixture
 from averagefair.request import ROUNDING, Request
-from averagefair.sample import FloatArray
 from averagefair.solvers.iterate import Solution, StopReason
+from averagefair.spaces import Space, total_size
 from averagefair.text import plain
 
 
@@ -210,10 +210,11 @@ def certify(
         What the solver claims: used for its common rate and the multipliers it proposes.
     """
     constraints, request = learner.constraints, solution.request
-    reached = learner.meter(mixture.chances)
+    reached = learner.meter.mix(mixture.parts())
     rates = learner.gather(reached.rates)
     common = constraints.expand(solution.common_rates)
-    upper = _upper(reached.error, np.abs(rates - common), solution)
+    xp = constraints.space.xp
+    upper = _upper(reached.error, xp.abs(rates - common), solution)
     lower = gap = float("nan")
     status = Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC
     if learner.oracle.exact:
@@ -228,8 +229,8 @@ def certify(
         if gap < -ROUNDING:
             status, lower, gap = Status.CONTRADICTED, float("nan"), float("nan")
     elif solution.multipliers is not None:
-        weights = solution.multipliers[0] - solution.multipliers[1]
-        price = request.alpha * float(solution.multipliers.sum())
+        weights = solution.multipliers[0, :] - solution.multipliers[1, :]
+        price = request.alpha * total_size(solution.multipliers)
         gap = upper - lagrangian(reached.error, rates, common, weights, price)
     certificate = Certificate(
         request=request,
@@ -252,23 +253,23 @@ def certify(
         seconds=solution.seconds,
         trouble=solution.trouble,
     )
-    return certificate, reached
+    return certificate, reached.on_host()
 
 
-def _upper(error: float, off: FloatArray, solution: Solution) -> float:
+def _upper(error: float, off: Any, solution: Solution) -> float:
     """Return the error plus the price of the violations.
 
     The multipliers of an optimum add up to 1 / (2 alpha) at most, since coin flips err half the
     time on everybody: a lower price of the worst violation would be no bound.
     """
-    alpha = solution.request.alpha
+    alpha, space = solution.request.alpha, Space.of(off)
     if isinstance(solution.prices, float):
-        worst, price = float(off.max(initial=0.0)), max(solution.prices, 0.5 / alpha)
-        return worst_case(error, worst, alpha, price)
-    return error + float(solution.prices @ np.maximum(0.0, off - alpha))
+        worst = float(space.xp.max(off)) if off.shape[0] else 0.0
+        return worst_case(error, worst, alpha, max(solution.prices, 0.5 / alpha))
+    return error + float(space.asarray(solution.prices) @ space.xp.clip(off - alpha, min=0.0))
 
 
-def _lower(learner: Learner, solution: Solution, weights: FloatArray) -> float:
+def _lower(learner: Learner, solution: Solution, weights: Any) -> float:
     """Return the dual function: the least Lagrangian of the class and of the constants."""
     alpha = solution.request.alpha
     value = learner.dual_value(weights, alpha)

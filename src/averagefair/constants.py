@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from averagefair.sample import FloatArray
+from averagefair.spaces import Space
 
 
 @dataclass(frozen=True)
@@ -22,6 +20,7 @@ class Constant:
 
     Examples
     --------
+    >>> import numpy as np
     >>> Constant(True, 2).decide(np.zeros((1, 5)))
     array([[ True,  True]])
     """
@@ -29,9 +28,11 @@ class Constant:
     decision: bool
     tasks: int
 
-    def decide(self, features: FloatArray) -> NDArray[np.bool_]:
-        """Decide for each person and task; shape (n, k)."""
-        return np.full((len(features), self.tasks), self.decision)
+    def decide(self, features: Any) -> Any:
+        """Decide for each person and task, where the features are; shape (n, k)."""
+        space = Space.of(features)
+        shape = features.shape[0], self.tasks
+        return space.xp.full(shape, self.decision, dtype=space.xp.bool, device=space.device)
 
     def key(self) -> Hashable:
         """Return the decision and how often it is made."""

@@ -3,17 +3,24 @@
 One pair of constraints, |R_c - gamma_r| <= slack, for each individual c whose rate r is defined.
 With several rates (false positives and false negatives, say) each rate has a common rate of its
 own and the pairs of all rates stand in one vector, rate after rate.
+
+Vectors over the constraints live in the sample's space; common rates, a number for each rate, are
+NumPy's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.sample import FloatArray
+from averagefair.spaces import NUMPY, Space
 from averagefair.windows import fullest, narrowest
 
 
@@ -31,6 +38,8 @@ class Constraints:
         How many people the individual stands for.
     rate_count : int
         How many rates there are.
+    space : Space
+        Where vectors over the constraints live.
 
     Examples
     --------
@@ -44,56 +53,79 @@ class Constraints:
     rate_of: NDArray[np.intp]
     multiplicities: FloatArray
     rate_count: int = 1
+    space: Space = NUMPY
 
     def __len__(self) -> int:
         return len(self.people)
 
-    def expand(self, common_rates: FloatArray) -> FloatArray:
-        """Return each constraint's common rate, shape (N,)."""
-        return np.asarray(common_rates[self.rate_of], dtype=np.float64)
+    @cached_property
+    def counts(self) -> Any:
+        """The multiplicities in the constraints' space."""
+        return self.space.asarray(self.multiplicities)
 
-    def add_up(self, values: FloatArray) -> FloatArray:
+    @cached_property
+    def _stretches(self) -> list[slice]:
+        """Where each rate's constraints stand."""
+        ends = np.searchsorted(self.rate_of, np.arange(self.rate_count + 1)).tolist()
+        return [slice(*pair) for pair in pairwise(ends)]
+
+    @cached_property
+    def _rate_of(self) -> Any:
+        return self.space.asarray(self.rate_of)
+
+    def expand(self, common_rates: FloatArray) -> Any:
+        """Return each constraint's common rate: a number if there is one rate, else (N,)."""
+        if self.rate_count == 1:
+            return float(common_rates[0])
+        return self.space.xp.take(self.space.asarray(common_rates), self._rate_of)
+
+    def add_up(self, values: Any) -> FloatArray:
         """Return the sum over the constraints of each rate, shape (rates,)."""
-        total = np.bincount(self.rate_of, weights=values, minlength=self.rate_count)
-        return np.asarray(total, dtype=np.float64)
+        total = self.space.xp.sum
+        return np.array([float(total(values[stretch])) for stretch in self._stretches])
 
-    def mean(self, values: FloatArray) -> FloatArray:
+    def mean(self, values: Any) -> FloatArray:
         """Return the mean over the people of each rate, shape (rates,); 0 where there are none."""
-        people = self.add_up(self.multiplicities)
-        return self.add_up(self.multiplicities * values) / np.where(people > 0, people, 1.0)
+        people = self.add_up(self.counts)
+        return self.add_up(self.counts * values) / np.where(people > 0, people, 1.0)
 
-    def best_common_rates(self, weights: FloatArray) -> FloatArray:
+    def best_common_rates(self, weights: Any) -> FloatArray:
         """Return the Learner's gamma for these weights: 1 where they add up to more than 0."""
         return (self.add_up(weights) > 0).astype(np.float64)
 
-    def deviation(self, rates: FloatArray, common_rates: FloatArray) -> float:
+    def deviation(self, rates: Any, common_rates: FloatArray) -> float:
         """Return the largest |R - gamma|; 0 where nobody is constrained."""
-        return float(np.abs(rates - self.expand(common_rates)).max(initial=0.0))
+        if not len(self):
+            return 0.0
+        xp = self.space.xp
+        return float(xp.max(xp.abs(rates - self.expand(common_rates))))
 
-    def spread(self, rates: FloatArray) -> float:
+    def spread(self, rates: Any) -> float:
         """Return the largest less the smallest rate, of whichever rate is spread out most."""
         low, high = self._ends(rates)
         return float((high - low).max(initial=0.0, where=high >= low))
 
-    def middle(self, rates: FloatArray, of: NDArray[np.bool_] | None = None) -> FloatArray:
+    def middle(self, rates: Any, of: NDArray[np.bool_] | None = None) -> FloatArray:
         """Return the common rates that are nearest to everybody, or to these; shape (rates,)."""
         low, high = self._ends(rates, of)
         some = high >= low
         return 0.5 * (np.where(some, low, 0.5) + np.where(some, high, 0.5))
 
     def _ends(
-        self, rates: FloatArray, of: NDArray[np.bool_] | None = None
+        self, rates: Any, of: NDArray[np.bool_] | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest of each rate; inf and -inf where there are none."""
-        rate_of = self.rate_of
-        if of is not None:
-            rates, rate_of = rates[of], rate_of[of]
-        low, high = np.full(self.rate_count, np.inf), np.full(self.rate_count, -np.inf)
-        np.minimum.at(low, rate_of, rates)
-        np.maximum.at(high, rate_of, rates)
-        return low, high
+        xp = self.space.xp
+        ends = np.tile([[np.inf], [-np.inf]], self.rate_count)
+        for place, stretch in enumerate(self._stretches):
+            mine = rates[stretch]
+            if of is not None and not of[stretch].all():
+                mine = mine[self.space.asarray(of[stretch])]
+            if mine.shape[0]:
+                ends[:, place] = float(xp.min(mine)), float(xp.max(mine))
+        return ends[0], ends[1]
 
-    def share_outside(self, rates: FloatArray, slack: float) -> float:
+    def share_outside(self, rates: Any, slack: float) -> float:
         """Return the beta reached: the least share of people outside a window of 2 slack.
 
         The window may lie anywhere: fairness asks for *some* common rate. With several rates each
@@ -104,7 +136,7 @@ class Constraints:
             default=0.0,
         )
 
-    def width(self, rates: FloatArray, outside: float) -> float:
+    def width(self, rates: Any, outside: float) -> float:
         """Return the width of the narrowest window that leaves out no more than this share.
 
         With several rates, the widest of theirs. With nobody left out it is the spread.
@@ -112,14 +144,14 @@ class Constraints:
         windows = (narrowest(mine, outside, below) for mine, below in self._by_rate(rates))
         return max((window.width for window in windows), default=0.0)
 
-    def _by_rate(self, rates: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def _by_rate(self, rates: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield each rate's rates in ascending order, and the running sum of people from 0 on.
 
         A rate that nobody has is passed over.
         """
-        for rate in range(self.rate_count):
-            mine = np.flatnonzero(self.rate_of == rate)
-            if not mine.size:
-                continue
-            order = mine[np.argsort(rates[mine])]
-            yield rates[order], np.append(0.0, np.cumsum(self.multiplicities[order]))
+        on_host = self.space.to_host(rates)
+        for stretch in self._stretches:
+            mine = on_host[stretch]
+            if mine.size:
+                order = np.argsort(mine)
+                yield mine[order], np.append(0.0, np.cumsum(self.multiplicities[stretch][order]))

@@ -15,12 +15,15 @@ then the mistake is wanted. Unobserved cells cost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.sample import FloatArray, SignArray
+from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import Space
 
 TIE = 1e-12
 """Costs (or scores) that differ by less than this share of their terms are a tie that rounding
@@ -35,14 +38,14 @@ class CostRule:
     ----------
     objective : array, shape (n,)
         a_i / rho^err_i: the price of any mistake on person i in the overall error.
-    leverage : array, shape (rates, n)
+    leverage : sequence of arrays of shape (n,), one for each rate
         1 / rho_i: how much a counted mistake moves person i's rate; 0 if unconstrained.
     negatives, positives : array, shape (rates,)
         Each rate's weight of a mistake on a label 0 and on a label 1.
     """
 
-    objective: FloatArray
-    leverage: FloatArray
+    objective: Any
+    leverage: Sequence[Any]
     negatives: FloatArray
     positives: FloatArray
 
@@ -52,11 +55,17 @@ class CostRule:
         ``weights`` has shape (rates * n,), rate after rate. Where the rates price both alike, the
         two are one and the same array.
         """
-        pull = weights.reshape(self.leverage.shape) * self.leverage
-        false_positive = self.objective + self.negatives @ pull
+        pulls = [
+            weights[place * own.shape[0] : (place + 1) * own.shape[0]] * own
+            for place, own in enumerate(self.leverage)
+        ]
+        false_positive = self._price(self.negatives, pulls)
         if (self.negatives == self.positives).all():
             return false_positive, false_positive
-        return false_positive, self.objective + self.positives @ pull
+        return false_positive, self._price(self.positives, pulls)
+
+    def _price(self, shares: FloatArray, pulls: Sequence[Any]) -> Any:
+        return self.objective + sum(float(b) * pull for b, pull in zip(shares, pulls, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +74,45 @@ class Costs:
 
     Attributes
     ----------
-    signs : int8 array, shape (n, k)
+    sample : Sample
+        The people, with their labels on these tasks.
     false_positive, false_negative : array, shape (n,)
+        In the sample's space.
     tasks : integer array of shape (k,), or None
         Which columns of the bound sample these are; None means all of them.
     """
 
-    signs: SignArray
-    false_positive: FloatArray
-    false_negative: FloatArray
+    sample: Sample
+    false_positive: Any
+    false_negative: Any
     tasks: NDArray[np.intp] | None = None
+
+    @property
+    def signs(self) -> Any:
+        """Labels as signs, shape (n, k)."""
+        return self.sample.signs
 
     def gaps(self, rows: slice = slice(None)) -> FloatArray:
         """Return the cost gaps c1 - c0 of these people, shape (rows, k): decide 1 where negative.
 
         Examples
         --------
-        >>> costs = Costs(np.array([[1, -1, 0]], np.int8), np.array([0.5]), np.array([0.2]))
-        >>> costs.gaps()
+        >>> sample = Sample([[0.0]], [[0, 1, None]])
+        >>> Costs(sample, np.array([0.5]), np.array([0.2])).gaps()
         array([[ 0.5, -0.2,  0. ]])
         """
-        signs = self.signs[rows]
-        if self.false_positive is self.false_negative:
-            return signs * self.false_positive[rows, None]
-        gaps = np.maximum(signs, 0) * self.false_positive[rows, None]
-        gaps += np.minimum(signs, 0) * self.false_negative[rows, None]
-        return gaps
+        alike = self.false_positive is self.false_negative
+        false_negative = None if alike else self.false_negative[rows]
+        return np.asarray(gaps(self.signs[rows], self.false_positive[rows], false_negative))
+
+
+def gaps(signs: Any, false_positive: Any, false_negative: Any | None) -> Any:
+    """Return the cost gaps of people with these signs and prices, shape (rows, k).
+
+    ``false_negative`` is None where both mistakes are priced alike. All of one kind of number, or
+    of kinds that their library lets meet.
+    """
+    if false_negative is None:
+        return signs * false_positive[:, None]
+    xp = Space.of(signs).xp
+    return signs * xp.where(signs > 0, false_positive[:, None], false_negative[:, None])

@@ -28,6 +28,10 @@ class SolverError(RuntimeError):
     """A solver could not go on: the linear program under it was not solved."""
 
 
+class DeviceMemoryError(MemoryError):
+    """The memory of a device does not suffice; the message says what for and what to do."""
+
+
 class SolverTimeoutError(SolverError):
     """A solver's time ran out within a step."""
 

@@ -81,7 +81,7 @@ def held_out(
 
     def measure(sample: Sample, classifiers: Mixture) -> Measurement:
         meter = Meter(sample, rates if isinstance(model.rate, list | tuple) else rates[0])
-        return meter(classifiers.chances)
+        return meter.mix(classifiers.parts()).on_host()
 
     def new_people(Y: Any, classifiers: Mixture) -> Sample:
         read_features(X_new, classifiers.feature_names, classifiers.feature_count)

@@ -24,6 +24,7 @@ from averagefair.measure import Measurement, Meter
 from averagefair.protocols import Hypothesis, Oracle, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import Space, total_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +45,9 @@ class Play:
     """
 
     error: float
-    rates: FloatArray
+    rates: Any
     common_rates: FloatArray
-    weights: FloatArray
+    weights: Any
     hypothesis: Hypothesis
 
 
@@ -90,14 +91,15 @@ class Learner:
             )
         self.sample, self.oracle = sample, oracle
         self.meter = self._meter(sample)
-        if np.isnan(self.meter.shares).any():
+        space, xp = sample.space, sample.space.xp
+        if bool(xp.any(xp.isnan(self.meter.shares))):
             raise InputError(
                 "no label is observed for anybody of positive weight: there is nothing to learn "
                 "from. Pass at least one label."
             )
         present = sample.individual_weights > 0
         # Everybody's rates one after the other, rate after rate: which of these are constrained.
-        defined = self.meter.rho.reshape(sample.n, -1).T > 0
+        defined = space.to_host(self.meter.rho).reshape(sample.n, -1).T > 0
         self._places = np.flatnonzero(defined & present)
         people = self._places % sample.n
         self.constraints = Constraints(
@@ -105,13 +107,22 @@ class Learner:
             self._places // sample.n,
             sample.individual_weights[people],
             rate_count=len(self.rates),
+            space=space,
         )
+        self._everybody = self._places.size == defined.size
+        # Where each of all rates and people stands among the constraints; the rest, behind them.
+        standing = np.full(defined.size, self._places.size)
+        standing[self._places] = np.arange(self._places.size)
+        self._standing = None if self._everybody else space.asarray(standing)
+        self._taken = None if self._everybody else space.asarray(self._places)
         self.undefined = np.flatnonzero(~defined.all(axis=0) & present)
         self.cost_rule = self._cost_rule([one.rho for one in self.rates])
-        leverage = self.cost_rule.leverage.reshape(-1)[self._places]
-        self.stakes = self.cost_rule.objective[people] / leverage
+        objective = xp.concat([self.cost_rule.objective] * len(self.rates))
+        leverage = self._constrained(xp.concat(list(self.cost_rule.leverage)))
+        self.stakes = self._constrained(objective) / leverage
         self.calls = 0
         self._report_undefined(~defined & present)
+        check_reach(oracle, sample)
         self._best_response = oracle.bind(sample)
 
     @property
@@ -119,7 +130,7 @@ class Learner:
         """Whether plays are true best responses: an exact oracle, and the sample's own rho."""
         return self.oracle.exact and all(one.rho is None for one in self.rates)
 
-    def respond(self, weights: FloatArray, tasks: NDArray[np.intp] | None = None) -> Play:
+    def respond(self, weights: Any, tasks: NDArray[np.intp] | None = None) -> Play:
         """Answer weights over the constraints with a best response.
 
         Parameters
@@ -132,15 +143,16 @@ class Learner:
 
     def constants(self) -> list[Play]:
         """Return the plays "always 0" and "always 1"; they answer no weights."""
-        nothing = np.zeros(len(self.constraints))
+        nothing = self.sample.space.zeros(len(self.constraints))
         return [self._play(nothing, one, self.meter) for one in constants(self.sample.m)]
 
     def present(self, measured: Measurement) -> Measurement:
         """Return a measurement in which people of weight 0 are absent: their rates are NaN."""
         absent = self.sample.individual_weights == 0
-        return Measurement(measured.error, np.where(absent, np.nan, measured.rates.T).T)
+        rates = measured.on_host().rates
+        return Measurement(measured.error, np.where(absent, np.nan, rates.T).T)
 
-    def dual_value(self, weights: FloatArray, slack: float) -> float:
+    def dual_value(self, weights: Any, slack: float) -> float:
         """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
 
         Outside estimates of rho, if any, are left aside: the bound is on the sample's own problem.
@@ -148,69 +160,83 @@ class Learner:
         play = self._answer(self._cost_rule([None] * len(self.rates)), weights, None)
         return self.lagrangian(play, weights, slack)
 
-    def lagrangian(self, play: Play, weights: FloatArray, slack: float) -> float:
+    def lagrangian(self, play: Play, weights: Any, slack: float) -> float:
         """Return L of a play at these weights and at the gamma that is best for them.
 
         Of all multipliers with these weights, lambda+ = max(w, 0) and lambda- = max(-w, 0) pay the
         slack least: those are meant.
         """
         common_rates = self.constraints.expand(self.constraints.best_common_rates(weights))
-        price = slack * float(np.abs(weights).sum())
+        price = slack * total_size(weights)
         return lagrangian(play.error, play.rates, common_rates, weights, price)
 
-    def _answer(self, rule: CostRule, weights: FloatArray, tasks: NDArray[np.intp] | None) -> Play:
+    def _answer(self, rule: CostRule, weights: Any, tasks: NDArray[np.intp] | None) -> Play:
         sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
         meter = self.meter if tasks is None else self._meter(sample)
         prices = rule.prices(self.scatter(weights))
-        hypothesis = self._best_response(Costs(sample.signs, *prices, tasks))
+        hypothesis = self._best_response(Costs(sample, *prices, tasks))
         if self.calls == 0:
             _vet(hypothesis, sample)
         self.calls += sample.m
         return self._play(weights, hypothesis, meter)
 
-    def _play(self, weights: FloatArray, hypothesis: Hypothesis, meter: Meter) -> Play:
-        error, rates = meter(hypothesis.decide)
+    def _play(self, weights: Any, hypothesis: Hypothesis, meter: Meter) -> Play:
+        error, rates = meter(hypothesis)
         common_rates = self.constraints.best_common_rates(weights)
         return Play(error, self.gather(rates), common_rates, weights, hypothesis)
 
     def _meter(self, sample: Sample) -> Meter:
         return Meter(sample, self.rates if self.several else self.rates[0])
 
-    def gather(self, rates: FloatArray) -> FloatArray:
+    def gather(self, rates: Any) -> Any:
         """Return the constrained ones of everybody's rates, as the meter measures them; (N,)."""
-        flat = rates.T.reshape(-1)
-        return flat if self._places.size == flat.size else flat[self._places]
+        if rates.ndim > 1:
+            xp = Space.of(rates).xp
+            rates = xp.reshape(xp.matrix_transpose(rates), (-1,))
+        return self._constrained(rates)
 
-    def scatter(self, weights: FloatArray) -> FloatArray:
-        """Turn vectors over the constraints into vectors over all rates and people, 0 elsewhere."""
-        size = len(self.rates) * self.sample.n
-        if self._places.size == size:
+    def _constrained(self, everywhere: Any) -> Any:
+        """Return the constrained ones of a vector over all rates and people; (N,)."""
+        if self._everybody:
+            return everywhere
+        space = Space.of(everywhere)
+        places = self._places if space.is_numpy else self._taken
+        return space.xp.take(everywhere, places)
+
+    def scatter(self, weights: Any) -> Any:
+        """Turn vectors over the constraints into vectors over all rates and people, 0 elsewhere.
+
+        ``weights`` has shape (N,), or (k, N).
+        """
+        if self._everybody:
             return weights
-        out = np.zeros((*weights.shape[:-1], size))
-        out[..., self._places] = weights
-        return out
+        space = self.sample.space
+        nothing = space.zeros((*weights.shape[:-1], 1))
+        return space.xp.take(space.xp.concat([weights, nothing], axis=-1), self._standing, axis=-1)
 
     def _cost_rule(self, outside: Sequence[Any]) -> CostRule:
         """Return the rule with these estimates of rho, or the sample's own where None."""
-        n, meter = self.sample.n, self.meter
-        rho = meter.rho.reshape(n, -1).T.copy()
-        for own, given in zip(rho, outside, strict=True):
-            if given is None:
-                continue
-            if np.shape(given) != (n,):
-                raise InputError(
-                    f"rho must give one number for each of the {n} individuals; got shape "
-                    f"{np.shape(given)}."
-                )
-            own[:] = given
-        objective = np.divide(
-            meter.shares, meter.error_rho, out=np.zeros(n), where=meter.shares > 0
-        )
-        leverage = np.zeros(rho.size)
-        leverage[self._places] = 1.0 / rho.reshape(-1)[self._places]
+        n, meter, space = self.sample.n, self.meter, self.sample.space
+        xp = space.xp
+        own = xp.reshape(meter.rho, (n, -1))
+        present = self.sample.counts > 0
+        leverage = []
+        for place, given in enumerate(outside):
+            defined = (own[:, place] > 0) & present
+            rho = own[:, place]
+            if given is not None:
+                if np.shape(given) != (n,):
+                    raise InputError(
+                        f"rho must give one number for each of the {n} individuals; got shape "
+                        f"{np.shape(given)}."
+                    )
+                rho = space.asarray(given, "float64")
+            leverage.append(xp.where(defined, 1.0 / xp.where(defined, rho, 1.0), 0.0))
+        some = meter.shares > 0
+        objective = xp.where(some, meter.shares / xp.where(some, meter.error_rho, 1.0), 0.0)
         return CostRule(
             objective,
-            leverage.reshape(rho.shape),
+            leverage,
             np.array([rate.negatives for rate in self.rates]),
             np.array([rate.positives for rate in self.rates]),
         )
@@ -227,6 +253,16 @@ class Learner:
                 )
 
 
+def check_reach(oracle: Oracle, sample: Sample) -> None:
+    """Refuse an oracle that needs everybody in NumPy's arrays, where they are elsewhere."""
+    if not sample.rows.local and not getattr(oracle, "anywhere", False):
+        raise InputError(
+            f"{type(oracle).__name__} needs everybody in NumPy arrays of this machine; these "
+            f"people are in {sample.rows.whereabouts}. Use RegressionOracle(), or hand over NumPy "
+            "arrays."
+        )
+
+
 def _vet(hypothesis: Hypothesis, sample: Sample) -> None:
     """Refuse an oracle's first answer if it is not what a hypothesis must be."""
     if not isinstance(hypothesis, Hypothesis):
@@ -234,6 +270,8 @@ def _vet(hypothesis: Hypothesis, sample: Sample) -> None:
             "an oracle must answer with a hypothesis, an object with the methods decide and key; "
             f"got {hypothesis!r}."
         )
+    if getattr(hypothesis, "count_mistakes", None) is not None:
+        return  # one of ours, which decides wherever the people are
     decisions = np.asarray(hypothesis.decide(sample.features[:1]))
     if decisions.dtype != np.bool_ or decisions.shape != (1, sample.m):
         raise InputError(

@@ -22,6 +22,7 @@ from averagefair.mixture import Mixture, merge_equal
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Hypothesis, Oracle
 from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import is_foreign, take_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +48,7 @@ class Mapping:
     individuals: Sample
     oracle: Oracle
     cost_rule: CostRule
-    weights: FloatArray
+    weights: Any
     mixture: FloatArray
     seed: int = 0
     constants: tuple[float, float] = (0.0, 0.0)
@@ -56,8 +57,8 @@ class Mapping:
         if self.individuals.m:
             object.__setattr__(self, "individuals", self.individuals.without_labels())
         first, mixture = merge_rounds(self.weights, self.mixture)
-        if len(first) < len(self.weights):
-            object.__setattr__(self, "weights", self.weights[first])
+        if len(first) < self.weights.shape[0]:
+            object.__setattr__(self, "weights", take_rows(self.weights, first))
             object.__setattr__(self, "mixture", mixture)
 
     def extend(self, Y: Any, *, task_names: Sequence[Any] | NDArray[Any] | None = None) -> Mixture:
@@ -79,8 +80,8 @@ class Mapping:
         """Return the classifiers of the tasks of a sample of the training individuals."""
         best_response = self.oracle.bind(sample)
         hypotheses = [
-            best_response(Costs(sample.signs, *self.cost_rule.prices(weights)))
-            for weights in self.weights
+            best_response(Costs(sample, *self.cost_rule.prices(weights)))
+            for weights in (self.weights[place, :] for place in range(len(self.mixture)))
         ]
         return self.mix(hypotheses, sample)
 
@@ -110,17 +111,22 @@ class Mapping:
         zero, one = draws[-2:] / r
         return replace(
             self,
-            weights=self.weights[kept],
+            weights=take_rows(self.weights, kept),
             mixture=draws[kept] / r,
             constants=(float(zero), float(one)),
         )
 
     def __repr__(self) -> str:
-        k = len(self.weights)
+        k = self.weights.shape[0]
         return f"Mapping({k} rounds over {self.individuals.n} individuals, oracle={self.oracle!r})"
 
 
-def merge_rounds(weights: FloatArray, mixture: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Find the rounds with distinct weights: the first of each kind, and their joint chances."""
+def merge_rounds(weights: Any, mixture: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Find the rounds with distinct weights: the first of each kind, and their joint chances.
+
+    Away from the host they are left as they are: to look at all of them would take longer.
+    """
+    if is_foreign(weights):
+        return np.arange(len(mixture)), mixture
     digests = (blake2b(row.tobytes(), digest_size=16).digest() for row in weights)
     return merge_equal(digests, mixture)

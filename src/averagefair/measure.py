@@ -6,20 +6,21 @@ does whoever wants to know how they do on people or tasks held out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
-from averagefair.protocols import Rate
+from averagefair.parts import Part
+from averagefair.protocols import Hypothesis, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import Space, is_foreign, to_host
 from averagefair.tables import align, read_table
 
-Decide = Callable[[FloatArray], NDArray[Any]]
+Decide = Callable[[Any], Any]
 """Features (k, d) in; decisions (k, m) out, booleans or chances of deciding 1."""
 
 
@@ -36,7 +37,7 @@ class Measurement(NamedTuple):
     """
 
     error: float
-    rates: FloatArray
+    rates: Any
 
     @property
     def spread(self) -> float:
@@ -44,13 +45,18 @@ class Measurement(NamedTuple):
 
         Of several rates, the spread of whichever is spread out most.
         """
-        columns = self.rates.reshape(len(self.rates), -1).T
+        rates = to_host(self.rates)
+        columns = rates.reshape(len(rates), -1).T
         defined = [column[~np.isnan(column)] for column in columns]
         return float(max((np.ptp(rates) for rates in defined if rates.size), default=np.nan))
 
+    def on_host(self) -> Measurement:
+        """Return the same with the rates as NumPy's."""
+        return Measurement(self.error, to_host(self.rates))
+
 
 class Meter:
-    """Measures any decisions on one sample, a block of people at a time.
+    """Measures any decisions on one sample, wherever its people are.
 
     Parameters
     ----------
@@ -67,6 +73,8 @@ class Meter:
         a_i: each individual's share in the overall error; 0 where nothing of theirs is observed,
         NaN where nothing is observed at all.
 
+    All of them in the sample's space.
+
     Examples
     --------
     >>> from averagefair.rates import ErrorRate
@@ -76,80 +84,138 @@ class Meter:
     """
 
     def __init__(self, sample: Sample, rate: Rate | Sequence[Rate]) -> None:
-        self.sample = sample
-        rates = rate if isinstance(rate, Sequence) else (rate,)
-        # Shaped so that a product with a column (n, 1) has the shape of the rates.
-        shape = (-1,) if isinstance(rate, Sequence) else ()
-        self.negatives = np.array([one.negatives for one in rates]).reshape(shape)
-        self.positives = np.array([one.positives for one in rates]).reshape(shape)
-        self._column = (slice(None), None) if isinstance(rate, Sequence) else slice(None)
+        self.sample, self.several = sample, isinstance(rate, Sequence)
+        self._rates = tuple(rate) if isinstance(rate, Sequence) else (rate,)
+        self._by_label = any(one.negatives != one.positives for one in self._rates)
         b = sample.task_weights
         # Whole-number counts where tasks weigh alike: exact whatever the machine, and several
         # times faster than adding up floats.
-        self._common_weight = float(b[0]) if (b == b[0]).all() else None
+        alike = len(b) > 0 and bool((b == b[0]).all())
+        self._task_weights: FloatArray | float = float(b[0]) if alike else b
         self._complete = bool(sample.complete_tasks.all())
-        negatives, positives = self._label_shares()
+        xp = sample.space.xp
+        negatives, positives = self._by_person(_label_shares)
         self.rho = self._weigh(negatives, positives)
         self.error_rho = negatives + positives
-        seen = np.where(self.error_rho > 0, sample.individual_weights, 0.0)
-        self.shares = seen / seen.sum() if seen.any() else np.full(sample.n, np.nan)
-        self._rho_or_nan = np.where(self.rho > 0, self.rho, np.nan)
-        self._error_rho_or_one = np.where(self.error_rho > 0, self.error_rho, 1.0)
+        seen = xp.where(self.error_rho > 0, sample.counts, 0.0)
+        total = float(xp.sum(seen))
+        self.shares = seen / total if total > 0 else seen + float("nan")
+        self._rho_or_nan = xp.where(self.rho > 0, self.rho, float("nan"))
+        self._error_rho_or_one = xp.where(self.error_rho > 0, self.error_rho, 1.0)
 
-    def __call__(self, decide: Decide) -> Measurement:
-        """Return the overall error and everybody's rate under these decisions."""
-        if (self.negatives == self.positives).all():
-            wrong = self._mistakes(decide, by_label=False)[0]
-            counted = self.negatives * wrong[self._column]
-        else:
-            false_positives, false_negatives = self._mistakes(decide, by_label=True)
-            wrong = false_positives + false_negatives
-            counted = self._weigh(false_positives, false_negatives)
+    def __call__(self, decide: Hypothesis | Decide) -> Measurement:
+        """Return the overall error and everybody's rate under these decisions.
+
+        Parameters
+        ----------
+        decide : Hypothesis, or callable
+            A callable takes features (k, d) and returns decisions or chances (k, m).
+        """
+        found = self._by_person(
+            _mistakes, decide=decide, by_label=self._by_label, complete=self._complete
+        )
+        wrong = found[0] + found[1] if self._by_label else found[0]
+        counted = self._weigh(*found) if self._by_label else self._weigh(wrong, None)
         error = float(self.shares @ (wrong / self._error_rho_or_one))
         return Measurement(error, counted / self._rho_or_nan)
 
-    def _weigh(self, on_negatives: FloatArray, on_positives: FloatArray) -> FloatArray:
-        """Add up what is on label 0 and what on label 1, as each rate weighs them."""
-        on_negatives, on_positives = on_negatives[self._column], on_positives[self._column]
-        return np.asarray(self.negatives * on_negatives + self.positives * on_positives)
+    def mix(self, parts: Iterable[tuple[float, Hypothesis]]) -> Measurement:
+        """Return what comes of each hypothesis with its chance, in expectation."""
+        error, rates = 0.0, 0.0
+        for chance, hypothesis in parts:
+            measured = self(hypothesis)
+            error, rates = error + chance * measured.error, rates + chance * measured.rates
+        return Measurement(error, rates)
 
-    def _label_shares(self) -> tuple[FloatArray, FloatArray]:
-        sample = self.sample
-        negatives, positives = np.empty(sample.n), np.empty(sample.n)
-        for rows in row_blocks(sample.n, sample.m):
-            negatives[rows] = self._add_up(sample.signs[rows] > 0)
-            positives[rows] = self._add_up(sample.signs[rows] < 0)
-        return negatives, positives
+    def _weigh(self, on_negatives: Any, on_positives: Any | None) -> Any:
+        """Add up what is on label 0 and what on label 1, as each rate weighs them.
 
-    def _mistakes(self, decide: Decide, *, by_label: bool) -> list[FloatArray]:
-        """Return sum_j b_j [wrong], shape (n,): all in one, or first on label 0, then on 1."""
-        sample = self.sample
-        out = [np.empty(sample.n) for _ in range(1 + by_label)]
-        for rows in row_blocks(sample.n, sample.m):
-            decisions, signs = np.asarray(decide(sample.features[rows])), sample.signs[rows]
-            if decisions.shape != signs.shape:
-                raise InputError(
-                    "decisions must be one for each person and task, of shape "
-                    f"{signs.shape}; got {decisions.shape}."
-                )
-            ones = signs < 0
-            if decisions.dtype == np.bool_:
-                wrong = decisions != ones
-            else:
-                wrong = np.abs(decisions.astype(np.float64, copy=False) - ones)
-            if by_label:
-                out[0][rows] = self._add_up(wrong * (signs > 0))
-                out[1][rows] = self._add_up(wrong * ones)
-            else:
-                out[0][rows] = self._add_up(wrong if self._complete else wrong * (signs != 0))
-        return out
+        All of it is in the first where both labels count alike.
+        """
+        counted = [
+            float(one.negatives) * on_negatives
+            if on_positives is None
+            else float(one.negatives) * on_negatives + float(one.positives) * on_positives
+            for one in self._rates
+        ]
+        return self.sample.space.xp.stack(counted, axis=1) if self.several else counted[0]
 
-    def _add_up(self, marks: NDArray[Any]) -> FloatArray:
-        """Return sum_j b_j marks_ij, shape (rows,), for marks that are booleans or chances."""
-        if marks.dtype == np.bool_ and self._common_weight is not None:
-            counts = np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32)
-            return np.asarray(counts * self._common_weight)
-        return np.asarray(marks @ self.sample.task_weights)
+    def _by_person(self, work: Any, **settings: Any) -> list[Any]:
+        """Return vectors over all people from what each part has of them."""
+        found = self.sample.collect(work, task_weights=self._task_weights, **settings)
+        if len(found) == 1:
+            return list(found[0])
+        return [self.sample.space.xp.concat(pieces) for pieces in zip(*found, strict=True)]
+
+
+def _label_shares(part: Part, *, task_weights: FloatArray | float) -> tuple[Any, Any]:
+    """Return sum_j b_j [y_ij = 0] and sum_j b_j [y_ij = 1], shape (rows,) both."""
+    out = part.space.zeros((2, len(part)))
+    for rows in part.blocks(part.signs.shape[1]):
+        signs = part.signs[rows, :]
+        out[0, rows] = _add_up(signs > 0, task_weights, part.space)
+        out[1, rows] = _add_up(signs < 0, task_weights, part.space)
+    return out[0, :], out[1, :]
+
+
+def _mistakes(
+    part: Part,
+    *,
+    decide: Hypothesis | Decide,
+    by_label: bool,
+    complete: bool,
+    task_weights: FloatArray | float,
+) -> tuple[Any, ...]:
+    """Return sum_j b_j [wrong], shape (rows,): all in one, or first on label 0, then on 1."""
+    if isinstance(task_weights, float) and hasattr(decide, "count_mistakes"):
+        counted = decide.count_mistakes(part, by_label)
+        if counted is not None:
+            float64 = part.space.xp.float64
+            return tuple(part.space.xp.astype(one, float64) * task_weights for one in counted)
+    ask: Decide = decide.decide if isinstance(decide, Hypothesis) else decide
+    out = part.space.zeros((1 + by_label, len(part)))
+    for rows in part.blocks(part.signs.shape[1]):
+        signs = part.signs[rows, :]
+        ones = signs < 0
+        wrong = _wrong(ask(part.features[rows, :]), ones, part.space)
+        if by_label:
+            out[0, rows] = _add_up(_where(signs > 0, wrong), task_weights, part.space)
+            out[1, rows] = _add_up(_where(ones, wrong), task_weights, part.space)
+        else:
+            counted = wrong if complete else _where(signs != 0, wrong)
+            out[0, rows] = _add_up(counted, task_weights, part.space)
+    return tuple(out[place, :] for place in range(1 + by_label))
+
+
+def _wrong(decisions: Any, ones: Any, space: Space) -> Any:
+    """Return where decisions are wrong, or how likely; of the kind that the decisions are."""
+    xp = space.xp
+    decisions = decisions if is_foreign(decisions) else np.asarray(decisions)
+    if decisions.shape != ones.shape:
+        raise InputError(
+            "decisions must be one for each person and task, of shape "
+            f"{tuple(ones.shape)}; got {tuple(decisions.shape)}."
+        )
+    if decisions.dtype == xp.bool:
+        return decisions != ones
+    return xp.abs(xp.astype(decisions, xp.float64, copy=False) - xp.astype(ones, xp.float64))
+
+
+def _where(counts: Any, wrong: Any) -> Any:
+    xp = Space.of(wrong).xp
+    return counts & wrong if wrong.dtype == xp.bool else xp.where(counts, wrong, 0.0)
+
+
+def _add_up(marks: Any, task_weights: FloatArray | float, space: Space) -> Any:
+    """Return sum_j b_j marks_ij, shape (rows,), for marks that are booleans or chances."""
+    xp = space.xp
+    if not isinstance(task_weights, float):
+        return xp.astype(marks, xp.float64, copy=False) @ space.asarray(task_weights)
+    if marks.dtype != xp.bool:
+        return xp.sum(marks, axis=1) * task_weights
+    if space.is_numpy:
+        return np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32) * task_weights
+    return xp.astype(xp.sum(xp.astype(marks, xp.int32), axis=1), xp.float64) * task_weights
 
 
 def individual_rates(
@@ -176,6 +242,7 @@ def individual_rates(
     >>> individual_rates([[0, 1], [1, 1]], [[0.2, 1], [0, 1]], "false_positive")
     array([0.2, nan])
     """
+    labels = to_host(labels)
     right = read_table(labels, "labels", one_column=True)
     made = read_table(decisions, "decisions", one_column=True)
     chances = np.asarray(align(made, right, "decisions", "labels"), dtype=np.float64)
@@ -190,4 +257,4 @@ def individual_rates(
     sample = Sample(chances, labels, task_weights=task_weights)
     rates = resolve_rates(rate)
     meter = Meter(sample, rates if isinstance(rate, list | tuple) else rates[0])
-    return meter(lambda block: block).rates
+    return np.asarray(meter(lambda block: block).rates)

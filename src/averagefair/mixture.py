@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.blocks import row_blocks
+from averagefair.distributed import is_dask, map_people
 from averagefair.errors import InputError
 from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray, Sample, read_features
 from averagefair.sampling import id_keys, person_keys, task_keys, uniform
+from averagefair.spaces import Space
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +70,7 @@ class Mixture:
         object.__setattr__(self, "hypotheses", tuple(self.hypotheses[one] for one in first))
         object.__setattr__(self, "probabilities", q)
 
-    def decision_probability(self, X: Any) -> FloatArray:
+    def decision_probability(self, X: Any) -> Any:
         """Return the chance of deciding 1 for each person and task, shape (n, k).
 
         It says how often the mixture decides 1, not how likely the label is 1.
@@ -76,21 +78,32 @@ class Mixture:
         Parameters
         ----------
         X : array-like or DataFrame, shape (n, d)
+            Arrays of PyTorch and others are answered where they are; a Dask collection with a
+            Dask array that is computed when it is asked for.
         """
+        if is_dask(X):
+            return map_people(self.decision_probability, X, None, len(self.task_names), np.float64)
         return self.chances(read_features(X, self.feature_names, self.feature_count))
 
-    def chances(self, features: FloatArray) -> FloatArray:
+    def chances(self, features: Any) -> Any:
         """Return decision probabilities of features that have been read already; (n, k)."""
-        out = np.zeros((len(features), len(self.task_names)))
+        space = Space.of(features)
+        xp = space.xp
+        out = space.zeros((features.shape[0], len(self.task_names)))
         for rows in row_blocks(*out.shape):
-            block = features[rows]
-            for share, hypothesis in zip(self.probabilities, self.hypotheses, strict=True):
-                out[rows] += share * hypothesis.decide(block)
-        # Where all decide 1, the shares add up to 1 but for rounding.
-        out[out > 1.0 - 1e-12] = 1.0
+            block = features[rows, :]
+            total = 0.0
+            for share, hypothesis in self.parts():
+                total = total + share * xp.astype(hypothesis.decide(block), xp.float64)
+            # Where all decide 1, the shares add up to 1 but for rounding.
+            out[rows, :] = xp.where(total > 1.0 - 1e-12, 1.0, total)
         return out
 
-    def predict(self, X: Any, ids: ArrayLike | None = None) -> NDArray[np.int8]:
+    def parts(self) -> Iterator[tuple[float, Hypothesis]]:
+        """Yield each chance and its hypothesis."""
+        return zip(self.probabilities.tolist(), self.hypotheses, strict=True)
+
+    def predict(self, X: Any, ids: ArrayLike | None = None) -> Any:
         """Draw decisions 0/1, shape (n, k): the same person and task always get the same draw.
 
         Parameters
@@ -99,18 +112,21 @@ class Mixture:
         ids : array-like of shape (n,), optional
             Who each row is. Default: a row is known by its features.
         """
+        if is_dask(X):
+            return map_people(self.predict, X, ids, len(self.task_names), np.int8)
         features = read_features(X, self.feature_names, self.feature_count)
-        people = person_keys(features) if ids is None else id_keys(ids)
-        if len(people) != len(features):
+        space = Space.of(features)
+        people = person_keys(space.to_host(features)) if ids is None else id_keys(ids)
+        if len(people) != features.shape[0]:
             raise InputError(
-                f"ids must be one for each of the {len(features)} rows; got {len(people)}."
+                f"ids must be one for each of the {features.shape[0]} rows; got {len(people)}."
             )
         tasks = task_keys(self.task_names)
-        out = np.empty((len(features), len(self.task_names)), dtype=np.int8)
+        out = np.empty((features.shape[0], len(self.task_names)), dtype=np.int8)
         for rows in row_blocks(*out.shape):
-            chances = self.chances(features[rows])
+            chances = space.to_host(self.chances(features[rows, :]))
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
-        return out
+        return space.asarray(out)
 
     def __repr__(self) -> str:
         return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"

@@ -24,6 +24,7 @@ from averagefair.protocols import Oracle, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import Sample
 from averagefair.solvers.iterate import Solution
+from averagefair.spaces import take_rows, to_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,8 @@ class Problem:
     sample_weight, task_weight : array-like, optional
     ids : array-like of shape (n,), optional
         Names to report people by.
+    dtype : {"float64", "float32", "tf32"}, optional
+        What products are computed in. Default: "float64".
 
     Attributes
     ----------
@@ -86,6 +89,7 @@ class Problem:
         sample_weight: ArrayLike | None = None,
         task_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
+        dtype: str | None = None,
     ) -> None:
         rates, self.oracle = resolve_rates(rate), _resolve_oracle(oracle)
         self.sample = Sample(
@@ -94,6 +98,7 @@ class Problem:
             individual_weights=sample_weight,
             task_weights=task_weight,
             individual_names=None if ids is None else np.asarray(ids),
+            dtype="float64" if dtype is None else dtype,
         )
         warn_of_constant_tasks(self.sample, self.oracle)
         self.seed, self.rng = seed, np.random.default_rng(seed)
@@ -110,7 +115,7 @@ class Problem:
             self._individuals,
             self.oracle,
             self.learner.cost_rule,
-            self.learner.scatter(solution.weights[first]),
+            self.learner.scatter(take_rows(solution.weights, first)),
             chances,
             self.seed,
             solution.constants,
@@ -161,7 +166,9 @@ def _set_aside(
     # Nothing counted among k tasks is taken as half a task, since rho tilde must be positive;
     # rounding may carry a share of all tasks a hair above 1.
     rates = tuple(
-        rate.with_rho(np.clip(Meter(seen, rate).rho, 0.5 / k, 1.0)) if rate.holdout_tasks else rate
+        rate.with_rho(np.clip(to_host(Meter(seen, rate).rho), 0.5 / k, 1.0))
+        if rate.holdout_tasks
+        else rate
         for rate in rates
     )
     return rates, sample.take_tasks(np.setdiff1d(np.arange(sample.m), aside)), aside

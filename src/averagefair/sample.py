@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from averagefair.distributed import cluster_rows, is_dask, read_dask
 from averagefair.errors import InputError, some_of
+from averagefair.parts import Part, Work
+from averagefair.rows import ArrayRows, FloatArray, Rows, SignArray, finite_features
+from averagefair.spaces import Space
 from averagefair.tables import (
     Table,
     check_same_rows,
@@ -24,8 +27,7 @@ from averagefair.tables import (
     read_vector,
 )
 
-FloatArray = NDArray[np.float64]
-SignArray = NDArray[np.int8]
+__all__ = ["FloatArray", "Sample", "SignArray", "read_features"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -35,8 +37,10 @@ class Sample:
     Parameters
     ----------
     X : array-like or DataFrame of any library, shape (n, d)
-        Features; finite numbers. An array that is already float64 is not copied, only guarded
-        against writing through the sample.
+        Features; finite numbers. An array that is of the right precision already is not copied,
+        only guarded against writing through the sample. Arrays of PyTorch, CuPy and
+        array-api-strict stay where they are, a ``np.memmap`` stays in its file, and the rows of
+        a Dask array or DataFrame stay with the workers of its cluster.
     Y : array-like or DataFrame of any library, shape (n, m) or (n,)
         Labels 0 and 1; NaN, None or a missing value of any kind where unobserved.
     individual_weights : array-like of shape (n,), optional
@@ -46,10 +50,15 @@ class Sample:
         How often a person meets each task, up to a common factor. Default: all alike.
     individual_names, task_names : sequence, optional
         Names to report by. Default: the index of a pandas table, the columns of Y, else numbers.
+    dtype : {"float64", "float32", "tf32"}, default "float64"
+        What features are kept in and products are computed in. "tf32" keeps float32 and rounds
+        the products' factors to 11 bits on a GPU's tensor cores.
 
     Attributes
     ----------
-    features : float64 array, shape (n, d)
+    rows : Rows
+        Features and labels, wherever they are.
+    features : float64 or float32 array, shape (n, d)
     signs : int8 array, shape (n, m)
         +1 where the label is 0, -1 where it is 1, 0 where it is unobserved.
     individual_weights : float64 array, shape (n,)
@@ -70,8 +79,7 @@ class Sample:
     array([[ 1, -1], [-1,  0]], dtype=int8)
     """
 
-    features: FloatArray
-    signs: SignArray
+    rows: Rows
     individual_weights: FloatArray
     task_weights: FloatArray
     individual_names: NDArray[Any]
@@ -89,20 +97,27 @@ class Sample:
         task_weights: ArrayLike | None = None,
         individual_names: Sequence[Any] | NDArray[Any] | None = None,
         task_names: Sequence[Any] | NDArray[Any] | None = None,
+        dtype: str = "float64",
     ) -> None:
-        people, labels = read_table(X, "X"), read_table(Y, "Y", one_column=True)
+        on_cluster = is_dask(X) or is_dask(Y)
+        people = read_dask(X, "X") if on_cluster else read_table(X, "X", in_place=True)
+        labels = (
+            read_dask(Y, "Y") if on_cluster else read_table(Y, "Y", one_column=True, in_place=True)
+        )
         _check_rows(people, labels)
-        n = len(labels.cells)
+        n = labels.cells.shape[0]
         index = labels.row_names if people.row_names is None else people.row_names
+        tasks = _tasks(labels, task_weights, task_names)
+        read = cluster_rows if on_cluster else ArrayRows.read
         self._set(
-            features=_features(people),
             individual_weights=_counts(individual_weights, n, "individual weights", index),
             individual_names=_individual_names(
                 index if individual_names is None else individual_names, n
             ),
             feature_names=people.columns,
             indexed=individual_names is None and index is not None,
-            **_tasks(labels, task_weights, task_names),
+            rows=read(people, labels, tasks["task_names"], dtype),
+            **tasks,
         )
 
     def _set(self, **fields: Any) -> None:
@@ -115,22 +130,57 @@ class Sample:
     @property
     def n(self) -> int:
         """Number of individuals."""
-        return int(self.signs.shape[0])
+        return len(self.individual_weights)
 
     @property
     def m(self) -> int:
         """Number of tasks."""
-        return int(self.signs.shape[1])
+        return len(self.task_names)
 
     @property
     def d(self) -> int:
         """Number of features."""
-        return int(self.features.shape[1])
+        return self.rows.d
+
+    @property
+    def features(self) -> Any:
+        """Features, shape (n, d)."""
+        return self.rows.features
+
+    @property
+    def signs(self) -> Any:
+        """Labels as signs, shape (n, m)."""
+        return self.rows.signs
+
+    @property
+    def space(self) -> Space:
+        """Where vectors over the people live."""
+        return self.rows.space
+
+    @cached_property
+    def counts(self) -> Any:
+        """The individual weights in the sample's space, shape (n,)."""
+        return self.space.asarray(self.individual_weights)
 
     @cached_property
     def complete_tasks(self) -> NDArray[np.bool_]:
         """Which tasks have every label observed, shape (m,)."""
-        return np.asarray(self.signs.all(axis=0))
+        return np.asarray(np.all(self.collect(_observed_everywhere), axis=0))
+
+    def collect(self, work: Work, *by_person: Any, **settings: Any) -> list[Any]:
+        """Do some work on all people, wherever they are; a result for each part, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Takes a :class:`~averagefair.parts.Part`, vectors over its people, and the settings.
+            A function of a module, so that other machines find it too.
+        *by_person : arrays of shape (n, ...), or None
+            In the sample's space.
+        **settings
+            The same for everybody; NumPy arrays or plain objects.
+        """
+        return self.rows.collect(work, by_person, settings)
 
     def with_labels(
         self,
@@ -143,27 +193,25 @@ class Sample:
 
         Tasks without names are named after their labels, lest they be taken for the first ones.
         """
-        labels = read_table(Y, "Y", one_column=True)
-        if len(labels.cells) != self.n:
+        labels = self.rows.read_labels(Y)
+        if labels.cells.shape[0] != self.n:
             raise InputError(
                 f"a task is given by its labels on the {self.n} training individuals; got "
-                f"{len(labels.cells)} rows. Pass one row for each training individual, in the "
+                f"{labels.cells.shape[0]} rows. Pass one row for each training individual, in the "
                 "same order, blank where the label is unknown."
             )
         if self.indexed:
             check_same_rows(self.individual_names, labels.row_names, "the training sample", "Y")
         tasks = _tasks(labels, task_weights, task_names)
+        rows = self.rows.with_labels(labels.cells, tasks["task_names"])
         if not tasks["named_tasks"]:
-            tasks["task_names"] = _names_by_labels(tasks["signs"])
-        return self._replace(**tasks)
+            tasks["task_names"] = tuple(f"task-{digest}" for digest in rows.digests())
+        return self._replace(rows=rows, **tasks)
 
     def without_labels(self) -> Sample:
         """Return the individuals alone, in arrays of their own: what a model may keep of them."""
         return self._replace(
-            features=self.features.copy(),
-            signs=np.empty((self.n, 0), dtype=np.int8),
-            task_weights=np.empty(0),
-            task_names=(),
+            rows=self.rows.without_labels(), task_weights=np.empty(0), task_names=()
         )
 
     def with_task_weights(self, task_weights: FloatArray) -> Sample:
@@ -185,7 +233,7 @@ class Sample:
         if not weights.any():
             raise InputError("the tasks taken must not all have weight 0: nothing would count.")
         return self._replace(
-            signs=self.signs[:, tasks],
+            rows=self.rows.take_tasks(tasks),
             task_weights=weights / weights.sum(),
             task_names=tuple(self.task_names[task] for task in tasks),
         )
@@ -202,27 +250,27 @@ class Sample:
         return other
 
     def __repr__(self) -> str:
-        blank = int(self.signs.size - np.count_nonzero(self.signs))
+        blank = sum(self.collect(_count_blanks))
         return f"Sample(n={self.n}, m={self.m}, d={self.d}, unobserved={blank})"
 
 
 def _check_rows(people: Table, labels: Table) -> None:
-    if len(people.cells) != len(labels.cells):
+    if people.cells.shape[0] != labels.cells.shape[0]:
         raise InputError(
-            f"X and Y must have one row for each individual; got {len(people.cells)} rows of X "
-            f"and {len(labels.cells)} rows of Y (inconsistent numbers of samples)."
+            f"X and Y must have one row for each individual; got {people.cells.shape[0]} rows of X "
+            f"and {labels.cells.shape[0]} rows of Y (inconsistent numbers of samples)."
         )
-    if len(people.cells) == 0:
+    if people.cells.shape[0] == 0:
         raise InputError("X and Y must have at least one row; got 0 rows.")
     if people.cells.shape[1] == 0:
         raise InputError(
-            f"X must have at least one column; got 0 feature(s) (shape=({len(people.cells)}, 0)) "
-            "while a minimum of 1 is required."
+            "X must have at least one column; got 0 feature(s) "
+            f"(shape=({people.cells.shape[0]}, 0)) while a minimum of 1 is required."
         )
     check_same_rows(people.row_names, labels.row_names, "X", "Y")
 
 
-def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray:
+def read_features(X: Any, names: Sequence[str] | None, count: int) -> Any:
     """Read the features of other people, who must have the columns that were learned from.
 
     Parameters
@@ -231,7 +279,7 @@ def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray
     names : sequence of str, or None where training came without names
     count : int
     """
-    table = read_table(X, "X")
+    table = read_table(X, "X", in_place=True)
     if table.cells.shape[1] != count:
         raise InputError(f"X has {table.cells.shape[1]} features, but {count} were learned from.")
     if table.columns is not None and names is not None and list(table.columns) != list(names):
@@ -246,23 +294,7 @@ def read_features(X: Any, names: Sequence[str] | None, count: int) -> FloatArray
             "X must have the columns that were learned from, in the same order; "
             f"{found}. Select them first: X[{list(names[:3])}...]."
         )
-    return _features(table)
-
-
-def _features(table: Table) -> FloatArray:
-    cells = np.ascontiguousarray(table.cells, dtype=np.float64)
-    # One pass and no temporary: a sum is finite when every term is, overflow aside.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(cells.sum())
-    if suspicious and not np.isfinite(cells).all():
-        row, column = map(int, np.argwhere(~np.isfinite(cells))[0])
-        name = table.columns[column] if table.columns else column
-        kind = "NaN" if np.isnan(cells[row, column]) else "infinity (inf)"
-        raise InputError(
-            f"X must hold finite numbers; row {row}, column {name!r} is {kind}. Fill or drop such "
-            "cells first, e.g. with sklearn.impute.SimpleImputer."
-        )
-    return cells
+    return finite_features(table)
 
 
 def _tasks(
@@ -279,33 +311,18 @@ def _tasks(
     known = None if labels.columns is None else np.array(labels.columns, dtype=object)
     weights = _counts(task_weights, m, "task weights", known)
     return {
-        "signs": read_signs(labels.cells, names),
         "task_weights": weights / weights.sum(),
         "task_names": names,
         "named_tasks": task_names is not None or labels.columns is not None,
     }
 
 
-def _names_by_labels(signs: SignArray) -> tuple[str, ...]:
-    digests = (blake2b(column.tobytes(), digest_size=8).hexdigest() for column in signs.T)
-    return tuple(f"task-{digest}" for digest in digests)
+def _observed_everywhere(part: Part) -> NDArray[np.bool_]:
+    return np.asarray(part.space.to_host(part.space.xp.all(part.signs != 0, axis=0)))
 
 
-def read_signs(cells: NDArray[Any], task_names: Sequence[str], first_row: int = 0) -> SignArray:
-    """Read labels, shape (n, m): +1 where 0, -1 where 1, 0 where blank; others are refused."""
-    ones, zeros = cells == 1, cells == 0
-    signs: SignArray = zeros.view(np.int8) - ones.view(np.int8)
-    if cells.dtype.kind == "f":
-        zeros |= np.isnan(cells)
-    known = np.logical_or(ones, zeros, out=zeros)
-    if not known.all():
-        row, column = map(int, np.argwhere(~known)[0])
-        raise InputError(
-            "labels must be 0, 1 or blank (NaN, None). Only binary classification is supported. "
-            f"Unknown label type: row {first_row + row}, task {task_names[column]!r} holds "
-            f"{cells[row, column].item()!r}. Encode each task as 0/1, one column for each task."
-        )
-    return signs
+def _count_blanks(part: Part) -> int:
+    return int(part.space.xp.count_nonzero(part.signs == 0))
 
 
 def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:

@@ -13,17 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError, InputTypeError, some_of
+from averagefair.spaces import Space, is_foreign, to_host
 
 
 class Table(NamedTuple):
     """A table's cells with whatever names it came with (``None`` where it had none)."""
 
-    cells: NDArray[Any]
+    cells: Any
     columns: tuple[str, ...] | None
     row_names: NDArray[Any] | None
 
 
-def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
+def read_table(data: Any, what: str, *, one_column: bool = False, in_place: bool = False) -> Table:
     """Read an array or DataFrame into a two-dimensional array; blanks become NaN.
 
     Parameters
@@ -33,6 +34,8 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
         What the table is called in error messages.
     one_column : bool, default False
         Whether one dimension, shape (rows,), may stand for a single column.
+    in_place : bool, default False
+        Whether arrays of PyTorch, CuPy and array-api-strict stay what they are.
 
     Examples
     --------
@@ -52,7 +55,8 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
         )
     if hasattr(data, "collect"):
         raise InputError(f"{what} is a lazy table ({type(data).__name__}); pass {what}.collect().")
-    cells = _as_array(data, what)
+    kept = in_place and is_foreign(data)
+    cells = data if kept else _as_array(data, what)
     if cells.ndim == 1 and one_column:
         cells = cells[:, None]
     if cells.ndim != 2:
@@ -60,7 +64,7 @@ def read_table(data: Any, what: str, *, one_column: bool = False) -> Table:
             f"{what} must be a table, rows x columns; got an array of shape {cells.shape}. "
             "Reshape your data: .reshape(-1, 1) makes a single column, .reshape(1, -1) a row."
         )
-    return Table(_numeric(cells, what, None), None, None)
+    return Table(_foreign_numbers(cells, what) if kept else _numeric(cells, what, None), None, None)
 
 
 def read_vector(
@@ -76,7 +80,7 @@ def read_vector(
         if len(found) == len(names):
             check_same_rows(names, found, "the sample", what)
     try:
-        out = np.array(values, dtype=np.float64)
+        out = np.array(to_host(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} must be numbers; {error}.") from None
     if out.shape != (count,):
@@ -208,7 +212,7 @@ def align(table: Table, to: Table, what: str, reference: str) -> NDArray[Any]:
             f"{what} and {reference} must have one row for each person and one column for each "
             f"task; got shapes {cells.shape} and {to.cells.shape}."
         )
-    return cells
+    return np.asarray(cells)
 
 
 def _places(
@@ -272,7 +276,25 @@ def _column(column: Any, what: str) -> NDArray[Any]:
     return _numeric(cells, what, str(column.name))[:, 0]
 
 
+def _foreign_numbers(cells: Any, what: str) -> Any:
+    xp = Space.of(cells).xp
+    if xp.isdtype(cells.dtype, "complex floating"):
+        raise InputError(f"Complex data not supported: {what} holds complex numbers.")
+    return cells
+
+
+def check_one_space(first: Any, second: Any, one: str, other: str) -> None:
+    """Refuse two arrays of different libraries, or on different devices."""
+    here, there = Space.of(first), Space.of(second)
+    if here != there:
+        raise InputError(
+            f"{one} and {other} must be arrays of one library, on one device; {one} is {here}, "
+            f"{other} is {there}. Move one of them to the other first."
+        )
+
+
 def _as_array(data: Any, what: str) -> NDArray[Any]:
+    data = to_host(data)
     if isinstance(data, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(data.astype(np.float64), np.nan))
     try:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError, some_of
 from averagefair.protocols import Rate
-from averagefair.sample import FloatArray, read_signs
+from averagefair.rows import FloatArray, read_signs
 from averagefair.tables import Table, align, names_or_default, read_categories, read_table
 
 BoolArray = NDArray[np.bool_]

@@ -99,5 +99,5 @@ def _reached(model: Any, later: Any, Y: Any) -> dict[str, float]:
     from averagefair.rates import resolve_rates
 
     sample = model.training_individuals().with_labels(Y, task_names=later.task_names)
-    measured = Meter(sample, resolve_rates(model.rate))(later.chances)
+    measured = Meter(sample, resolve_rates(model.rate)).mix(later.parts())
     return {"error": measured.error, "spread": measured.spread}

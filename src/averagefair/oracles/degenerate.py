@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import DegenerateTaskWarning, some_of, warn
+from averagefair.parts import Part
 from averagefair.protocols import Oracle
 from averagefair.sample import Sample
 
@@ -20,11 +23,20 @@ def constant_tasks(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
     labels : bool array, shape (k,)
         The constant each should decide: its only label, or 0 where no label is observed.
     """
-    present = sample.individual_weights > 0
-    signs = sample.signs if present.all() else sample.signs[present]
-    has_zero, has_one = signs.max(axis=0) > 0, signs.min(axis=0) < 0
+    has_zero, has_one = np.any(sample.collect(_labels_shown, sample.counts), axis=0)
     tasks = np.flatnonzero(~(has_zero & has_one))
     return tasks, has_one[tasks]
+
+
+def _labels_shown(part: Part, counts: Any) -> NDArray[np.bool_]:
+    """Return which tasks show a label 0, and which a label 1, among those present; (2, m)."""
+    space, xp = part.space, part.space.xp
+    present = counts > 0
+    signs = part.signs if bool(xp.all(present)) else part.signs[present]
+    if not signs.shape[0]:
+        return np.zeros((2, signs.shape[1]), dtype=np.bool_)
+    shown = xp.stack([xp.max(signs, axis=0) > 0, xp.min(signs, axis=0) < 0])
+    return space.to_host(shown)
 
 
 def warn_of_constant_tasks(sample: Sample, oracle: Oracle) -> None:

@@ -56,7 +56,7 @@ class FiniteOracle:
     >>> oracle = FiniteOracle([lambda x: x[:, 0] > 0, lambda x: np.zeros(len(x))])
     >>> sample = Sample([[-1.0], [1.0]], [[0], [1]])
     >>> prices = np.ones(2)
-    >>> oracle.bind(sample)(Costs(sample.signs, prices, prices)).chosen
+    >>> oracle.bind(sample)(Costs(sample, prices, prices)).chosen
     array([0])
     """
 

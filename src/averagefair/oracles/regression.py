@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import row_blocks
-from averagefair.costs import TIE, Costs
+from averagefair.costs import TIE, Costs, gaps
 from averagefair.errors import InputError
 from averagefair.oracles.degenerate import constant_tasks
+from averagefair.parts import Part
 from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +37,53 @@ class LinearThresholds:
     coefficients: FloatArray
     intercepts: FloatArray
 
-    def decide(self, features: FloatArray) -> NDArray[np.bool_]:
-        """Decide for each person and task; shape (n, k)."""
-        return np.asarray(features @ self.coefficients < -self.intercepts)
+    def decide(self, features: Any) -> Any:
+        """Decide for each person and task, where the features are; shape (n, k)."""
+        space = Space.of(features)
+        if space.is_numpy and features.dtype == np.float64:
+            return np.asarray(features @ self.coefficients < -self.intercepts)
+        dtype = "float32" if features.dtype == space.xp.float32 else "float64"
+        coefficients = space.asarray(self.coefficients, dtype)
+        with space.full_precision():
+            scores = features @ coefficients
+        return scores < -space.asarray(self.intercepts, dtype)
+
+    def count_mistakes(self, part: Part, by_label: bool) -> tuple[Any, ...] | None:
+        """Count everybody's mistakes without writing the scores down, where a GPU can.
+
+        Returns
+        -------
+        tuple of integer arrays of shape (rows,), or None where there is no such way
+            All mistakes; or those on label 0, then those on label 1.
+        """
+        fused = _fused(part)
+        if fused is None:
+            return None
+        counted = fused.mistakes(
+            part.features,
+            part.signs,
+            part.space.asarray(self.coefficients),
+            part.space.asarray(self.intercepts),
+            by_label=by_label,
+            precision=part.precision,
+        )
+        return tuple(counted) if by_label else (counted,)
 
     def key(self) -> Hashable:
         """Return the coefficients' bytes."""
         return self.coefficients.tobytes(), self.intercepts.tobytes()
+
+
+def _fused(part: Part) -> Any:
+    """Return the kernels for a part that is on a GPU in float32; None where they do not serve."""
+    space = part.space
+    if part.precision == "float64" or not (space.is_torch and space.is_gpu):
+        return None
+    try:
+        from averagefair.oracles import fused
+    except ImportError:  # PyTorch without Triton
+        return None
+    return fused
 
 
 @dataclass(frozen=True)
@@ -63,13 +106,14 @@ class RegressionOracle:
     --------
     >>> sample = Sample([[-2.0], [-1.0], [1.0], [2.0]], [[0], [0], [1], [1]])
     >>> prices = np.ones(4)
-    >>> answer = RegressionOracle().bind(sample)(Costs(sample.signs, prices, prices))
+    >>> answer = RegressionOracle().bind(sample)(Costs(sample, prices, prices))
     >>> answer.decide(np.array([[-0.5], [0.5]])).ravel()
     array([False,  True])
     """
 
     l2: float = 0.0
     exact = False
+    anywhere = True
 
     def __post_init__(self) -> None:
         if not (isinstance(self.l2, int | float | np.number) and 0 <= self.l2 < np.inf):
@@ -85,83 +129,217 @@ class _Regression:
 
     A is the design: a column of ones, then the standardised features. With A C A + P = R^T R the
     columns of ``whiten`` = R^+ make it the identity, so that a complete task needs no solve at
-    all, and a task with blanks only a well-conditioned one.
+    all, and a task with blanks only a well-conditioned one. A is never stored: standardising a
+    block of features costs little beside the product it goes into.
     """
 
     def __init__(self, sample: Sample, l2: float) -> None:
-        counts = sample.individual_weights
-        self.design = np.ones((sample.n, sample.d + 1))
-        features = self.design[:, 1:]
-        self.mean = counts @ sample.features / counts.sum()
-        np.subtract(sample.features, self.mean, out=features)
+        counts, people = sample.counts, float(sample.individual_weights.sum())
+        firsts = sample.collect(_first_moments, counts)
+        mean = sum(first for first, _, _ in firsts) / people
+        low = np.min([one for _, one, _ in firsts], axis=0)
+        high = np.max([one for _, _, one in firsts], axis=0)
         # The first mean is off by rounding; what is left of it matters where the mean is large.
-        rest = counts @ features / counts.sum()
-        self.mean += rest
-        features -= rest
-        deviation = np.sqrt(np.einsum("i,ij,ij->j", counts, features, features) / counts.sum())
-        present = counts > 0
-        people = sample.features if present.all() else sample.features[present]
-        low, high = people.min(axis=0), people.max(axis=0)
+        rest, square = sum(sample.collect(_second_moments, counts, mean=mean)) / people
+        mean += rest
+        deviation = np.sqrt(np.maximum(square - rest * rest, 0.0))
         # A column that varies by rounding alone is constant: it gets no coefficient.
         varies = high - low > 1e-13 * np.maximum(np.abs(low), np.abs(high))
-        self.scale = np.where(varies & (deviation > 0), deviation, np.inf)
-        features /= self.scale
-        self.typical = np.hypot(self.mean, deviation)
-        penalty = np.diag(np.sqrt(l2) / np.append(np.inf, self.scale))
-        self.whiten = self._whiten(counts, penalty)
+        scale = np.where(varies & (deviation > 0), deviation, np.inf)
+        self.typical = np.hypot(mean, deviation)
+        # As the design is computed with them, these are its mean and scale by definition.
+        dtype = np.float64 if sample.rows.precision == "float64" else np.float32
+        self.mean = mean.astype(dtype).astype(np.float64)
+        self.inverse = (1.0 / scale).astype(dtype).astype(np.float64)
+        self._standard = {"mean": self.mean, "inverse": self.inverse}
+        penalty = np.diag(np.sqrt(l2) * np.append(0.0, self.inverse))
+        self.whiten = self._whiten(sample, penalty)
         self.moments = self.whiten @ self.whiten.T
         self.partial = _Places(np.flatnonzero(~sample.complete_tasks), sample.m)
         self.partial_moments = self._masked_moments(sample, penalty @ self.whiten)
         constant, self.labels = constant_tasks(sample)
         self.constant = _Places(constant, sample.m)
 
-    def _whiten(self, counts: FloatArray, penalty: FloatArray) -> FloatArray:
-        triangle = penalty
-        for rows in row_blocks(*self.design.shape):
-            weighted = self.design[rows] * np.sqrt(counts[rows, None])
-            triangle = np.asarray(np.linalg.qr(np.vstack([triangle, weighted]), mode="r"))
+    def _whiten(self, sample: Sample, penalty: FloatArray) -> FloatArray:
+        triangles = sample.collect(_triangle, sample.counts, **self._standard)
+        triangle = reduce(_stack, triangles, penalty)
         # Columns of equal length make the rank a matter of direction, not of units or of l2.
         length = np.linalg.norm(triangle, axis=0)
         length[length == 0] = 1.0
         _, size, directions = np.linalg.svd(triangle / length, full_matrices=False)
-        kept = size > size[0] * max(self.design.shape) * np.finfo(float).eps
+        kept = size > size[0] * max(sample.n, sample.d + 1) * np.finfo(float).eps
         return np.asarray(directions[kept].T / size[kept] / length[:, None])
 
     def _masked_moments(self, sample: Sample, penalty: FloatArray) -> FloatArray:
         """Return the inverse second moments of each task with blanks, shape (k, d+1, d+1)."""
-        rank, k = self.whiten.shape[1], self.partial.tasks.size
-        second = np.zeros((rank * rank, k))
-        for rows in row_blocks(sample.n if k else 0, rank * rank + k):
-            block = self.design[rows] @ self.whiten
-            outer = (block[:, :, None] * block[:, None, :]).reshape(len(block), -1)
-            observed = sample.signs[rows][:, self.partial.tasks] != 0
-            second += outer.T @ (observed * sample.individual_weights[rows, None])
-        gram = second.T.reshape(k, rank, rank) + penalty.T @ penalty
+        rank, tasks = self.whiten.shape[1], self.partial.tasks
+        if not tasks.size:
+            return np.zeros((0, len(self.whiten), len(self.whiten)))
+        second = sum(
+            sample.collect(
+                _masked_sums, sample.counts, whiten=self.whiten, tasks=tasks, **self._standard
+            )
+        )
+        gram = second.T.reshape(-1, rank, rank) + penalty.T @ penalty
         inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
         return np.asarray(self.whiten @ inverse @ self.whiten.T)
 
     def __call__(self, costs: Costs) -> LinearThresholds:
         """Answer all tasks: coefficients = moments (A^T G)."""
-        n, k = costs.signs.shape
-        left = np.zeros((k, self.design.shape[1]))
-        for rows in row_blocks(n, k):
-            # G^T A rather than A^T G: a threaded product splits the longer side, and on a busy
-            # machine the other way round was up to thirty times slower (measured).
-            left += costs.gaps(rows).T @ self.design[rows]
-        right = left.T
+        alike = costs.false_positive is costs.false_negative
+        prices = costs.false_positive, None if alike else costs.false_negative
+        right = sum(costs.sample.collect(_gap_sums, *prices, **self._standard)).T
         beta = self.moments @ right
         here, there = self.partial.among(costs.tasks)
         if here.size:
             beta[:, here] = np.einsum(
                 "kab,bk->ak", self.partial_moments[there], right[:, here], optimize=True
             )
-        coefficients = beta[1:] / self.scale[:, None]
+        coefficients = beta[1:] * self.inverse[:, None]
         intercepts = beta[0] - self.mean @ coefficients
         intercepts += TIE * (np.abs(intercepts) + self.typical @ np.abs(coefficients))
         here, there = self.constant.among(costs.tasks)
         coefficients[:, here] = 0.0
         intercepts[here] = np.where(self.labels[there], -1.0, 1.0)
         return LinearThresholds(coefficients, intercepts)
+
+
+def _gap_sums(
+    part: Part,
+    false_positive: Any,
+    false_negative: Any | None,
+    *,
+    mean: FloatArray,
+    inverse: FloatArray,
+) -> FloatArray:
+    """Return G^T A, shape (k, d+1); ``false_negative`` None means: priced as false positives."""
+    space, xp = part.space, part.space.xp
+    fused = _fused(part)
+    if fused is not None:
+        here = [space.asarray(one) for one in (mean, inverse)]
+        sums = fused.gap_sums(
+            part.features, part.signs, *here, false_positive, false_negative, part.precision
+        )
+        return space.to_host(sums)
+    d, k = part.features.shape[1], part.signs.shape[1]
+    dtype, total = part.features.dtype, np.zeros((k, d + 1))
+    if not space.is_numpy:
+        total = space.zeros((k, d + 1))
+    standard = [space.asarray(one, _name(part)) for one in (mean, inverse)]
+    for rows in part.blocks(max(k, d + 1)):
+        design = _design(part.features[rows, :], *standard)
+        signs = xp.astype(part.signs[rows, :], dtype)
+        price = xp.astype(false_positive[rows], dtype, copy=False)
+        if false_negative is None:
+            design *= price[:, None]
+        else:
+            signs = gaps(signs, price, xp.astype(false_negative[rows], dtype, copy=False))
+        # G^T A rather than A^T G: a threaded product splits the longer side, and on a busy
+        # machine the other way round was up to thirty times slower (measured).
+        with space.full_precision():
+            product = xp.matrix_transpose(signs) @ design
+        total += xp.astype(product, xp.float64, copy=False)
+    return space.to_host(total)
+
+
+def _name(part: Part) -> str:
+    return "float64" if part.precision == "float64" else "float32"
+
+
+def _design(features: Any, mean: Any, inverse: Any) -> Any:
+    """Return A: a column of ones, then the standardised features; shape (rows, d+1)."""
+    space = Space.of(features)
+    n, d = features.shape
+    if space.is_numpy:
+        design = np.empty((n, d + 1), dtype=features.dtype)
+        design[:, 0] = 1.0
+        np.subtract(features, mean, out=design[:, 1:])
+        design[:, 1:] *= inverse
+        return design
+    ones = space.xp.ones((n, 1), dtype=features.dtype, device=space.device)
+    return space.xp.concat([ones, (features - mean) * inverse], axis=1)
+
+
+def _design_blocks(
+    part: Part, counts: Any, mean: FloatArray, inverse: FloatArray, width: int
+) -> Any:
+    """Yield rows, the design over them in float64, and the people's weights."""
+    space, xp = part.space, part.space.xp
+    standard = space.asarray(mean), space.asarray(inverse)
+    for rows in part.blocks(width):
+        features = xp.astype(part.features[rows, :], xp.float64, copy=False)
+        yield rows, _design(features, *standard), counts[rows]
+
+
+def _first_moments(part: Part, counts: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the weighted sum of the features, and their ends over those who are present."""
+    space, xp = part.space, part.space.xp
+    d = part.features.shape[1]
+    total, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+    for rows in part.blocks(d):
+        features = xp.astype(part.features[rows, :], xp.float64, copy=False)
+        total += space.to_host(counts[rows] @ features)
+        present = counts[rows] > 0
+        if not bool(xp.all(present)):
+            features = features[present]
+        if features.shape[0]:
+            low = np.minimum(low, space.to_host(xp.min(features, axis=0)))
+            high = np.maximum(high, space.to_host(xp.max(features, axis=0)))
+    return total, low, high
+
+
+def _second_moments(part: Part, counts: Any, *, mean: FloatArray) -> FloatArray:
+    """Return the weighted sums of x - mean and of its square, shape (2, d)."""
+    space, xp = part.space, part.space.xp
+    center, total = space.asarray(mean), np.zeros((2, len(mean)))
+    for rows in part.blocks(len(mean)):
+        off = xp.astype(part.features[rows, :], xp.float64, copy=False) - center
+        total[0] += space.to_host(counts[rows] @ off)
+        total[1] += space.to_host(counts[rows] @ (off * off))
+    return total
+
+
+def _triangle(part: Part, counts: Any, *, mean: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return R of the weighted design, R^T R = A^T C A."""
+    space, xp = part.space, part.space.xp
+    width = len(mean) + 1
+    triangle = np.zeros((0, width))
+    for _, design, here in _design_blocks(part, counts, mean, inverse, width):
+        weighted = design * xp.sqrt(here)[:, None]
+        if space.is_numpy:
+            triangle = _stack(triangle, weighted)
+        else:
+            triangle = _stack(triangle, space.to_host(xp.linalg.qr(weighted)[1]))
+    return triangle
+
+
+def _stack(triangle: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the triangle of two sets of rows, one below the other."""
+    return np.asarray(np.linalg.qr(np.vstack([triangle, rows]), mode="r"))
+
+
+def _masked_sums(
+    part: Part,
+    counts: Any,
+    *,
+    mean: FloatArray,
+    inverse: FloatArray,
+    whiten: FloatArray,
+    tasks: NDArray[np.intp],
+) -> FloatArray:
+    """Return the second moments of the whitened design over those observed, (rank^2, k)."""
+    space, xp = part.space, part.space.xp
+    rank, here = whiten.shape[1], space.asarray(whiten)
+    total, columns = np.zeros((rank * rank, len(tasks))), space.asarray(tasks)
+    for rows, design, weight in _design_blocks(
+        part, counts, mean, inverse, rank * rank + len(tasks)
+    ):
+        block = design @ here
+        outer = xp.reshape(block[:, :, None] * block[:, None, :], (-1, rank * rank))
+        observed = xp.take(part.signs[rows, :], columns, axis=1) != 0
+        weighted = xp.where(observed, weight[:, None], 0.0)
+        total += space.to_host(xp.matrix_transpose(outer) @ weighted)
+    return total
 
 
 class _Places:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.blocks import CELLS_PER_BLOCK, row_blocks
-from averagefair.costs import TIE, Costs
+from averagefair.costs import TIE, Costs, gaps
 from averagefair.sample import FloatArray, Sample
 
 
@@ -48,7 +48,7 @@ class StumpOracle:
     --------
     >>> sample = Sample([[-1.0], [0.0], [3.0]], [[0], [1], [1]])
     >>> prices = np.ones(3)
-    >>> best = StumpOracle().bind(sample)(Costs(sample.signs, prices, prices))
+    >>> best = StumpOracle().bind(sample)(Costs(sample, prices, prices))
     >>> best.thresholds, best.upward
     (array([-0.5]), array([ True]))
     """
@@ -72,10 +72,9 @@ class _SortedFeatures:
     def __call__(self, costs: Costs) -> Stumps:
         """Return each task's cheapest stump; the constant 0 wins ties, then the lower feature."""
         n, k = costs.signs.shape
-        prices = costs.false_positive, costs.false_negative
-        parts = [
-            self._cheapest(Costs(costs.signs[:, some], *prices).gaps()) for some in row_blocks(k, n)
-        ]
+        alike = costs.false_positive is costs.false_negative
+        prices = costs.false_positive, None if alike else costs.false_negative
+        parts = [self._cheapest(gaps(costs.signs[:, some], *prices)) for some in row_blocks(k, n)]
         return Stumps(
             np.concatenate([part.features for part in parts]),
             np.concatenate([part.thresholds for part in parts]),

@@ -12,13 +12,15 @@ from averagefair.errors import InputError
 from averagefair.mixture import Mixture
 from averagefair.oracles.regression import LinearThresholds
 from averagefair.oracles.stump import Stumps
+from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
 from averagefair.protocols import Hypothesis
+from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
 
 
-class Part(NamedTuple):
+class Stored(NamedTuple):
     """What an array of one hypothesis looks like: its shape ("d" features, "m" tasks), its kind."""
 
     shape: str
@@ -26,17 +28,17 @@ class Part(NamedTuple):
     finite: bool = True
 
 
-HYPOTHESES: dict[str, tuple[type[Any], dict[str, Part]]] = {
-    "linear": (LinearThresholds, {"coefficients": Part("dm"), "intercepts": Part("m")}),
+HYPOTHESES: dict[str, tuple[type[Any], dict[str, Stored]]] = {
+    "linear": (LinearThresholds, {"coefficients": Stored("dm"), "intercepts": Stored("m")}),
     "stumps": (
         Stumps,
         {
-            "features": Part("m", "i"),
-            "thresholds": Part("m", finite=False),
-            "upward": Part("m", "b"),
+            "features": Stored("m", "i"),
+            "thresholds": Stored("m", finite=False),
+            "upward": Stored("m", "b"),
         },
     ),
-    "constant": (Constant, {"decision": Part("", "b"), "tasks": Part("", "i")}),
+    "constant": (Constant, {"decision": Stored("", "b"), "tasks": Stored("", "i")}),
 }
 
 
@@ -119,8 +121,7 @@ def _names_only(contents: Contents) -> Sample:
     d, tasks = contents.whole("feature_count"), contents.words("tasks")
     named = contents.manifest["features"] is not None
     return Sample._of(
-        features=np.empty((0, d)),
-        signs=np.empty((0, len(tasks)), dtype=np.int8),
+        rows=ArrayRows(Part(np.empty((0, d)), np.empty((0, len(tasks)), dtype=np.int8))),
         individual_weights=np.empty(0),
         task_weights=np.full(len(tasks), 1.0 / max(1, len(tasks))),
         individual_names=np.empty(0, dtype=object),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,12 @@ from averagefair.errors import InputError
 from averagefair.mapping import Mapping
 from averagefair.mixture import Mixture
 from averagefair.oracles import RegressionOracle, StumpOracle
+from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents, as_named, as_text, from_named, from_text
+from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
+from averagefair.spaces import to_host
 
 ORACLES: dict[str, type[Any]] = {"regression": RegressionOracle, "stump": StumpOracle}
 
@@ -45,13 +47,18 @@ def write_mapping(mapping: Mapping | None, arrays: Arrays) -> dict[str, Any]:
             "e.g. by X.index = X.index.map(str)."
         )
     arrays |= {
-        "people.features": people.features,
+        "people.features": to_host(people.features),
         "people.weights": people.individual_weights,
         "people.names": as_text(names),
-        "mapping.weights": mapping.weights,
+        "mapping.weights": to_host(mapping.weights),
         "mapping.chances": np.append(mapping.mixture, mapping.constants),
     }
-    arrays |= {f"rule.{field.name}": getattr(rule, field.name) for field in fields(rule)}
+    arrays |= {
+        "rule.objective": to_host(rule.objective),
+        "rule.leverage": np.array([to_host(one) for one in rule.leverage]),
+        "rule.negatives": rule.negatives,
+        "rule.positives": rule.positives,
+    }
     return {"oracle": oracle, "indexed": people.indexed}
 
 
@@ -66,8 +73,7 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
     if (weights < 0).any():
         raise ValueError("people.weights are negative")
     people = Sample._of(
-        features=features,
-        signs=np.empty((n, 0), dtype=np.int8),
+        rows=ArrayRows(Part(features, np.empty((n, 0), dtype=np.int8), str(features.dtype))),
         individual_weights=weights,
         task_weights=np.empty(0),
         individual_names=from_text(contents.array("people.names", None, kind="u"), n),
@@ -83,7 +89,7 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
         oracle=from_named(known["oracle"], ORACLES),
         cost_rule=CostRule(
             objective=contents.array("rule.objective", n),
-            leverage=contents.array("rule.leverage", rates, n),
+            leverage=[*contents.array("rule.leverage", rates, n)],
             negatives=contents.array("rule.negatives", rates),
             positives=contents.array("rule.positives", rates),
         ),

@@ -45,7 +45,7 @@ def read_training(curve: Frontier, Y: Any) -> Sample:
     kept = [place for place, name in enumerate(model.task_names_) if name not in aside]
     places = np.array(kept, dtype=np.intp)
 
-    def decide(features: FloatArray) -> FloatArray:
+    def decide(features: Any) -> Any:
         return model.classifiers_.chances(features)[:, places]
 
     error = Meter(learned.take_tasks(places), ErrorRate())(decide).error

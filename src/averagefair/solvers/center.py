@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.constraints import Constraints
 from averagefair.learner import Play
-from averagefair.sample import FloatArray
 from averagefair.solvers.pricing import cost
+from averagefair.spaces import total_size
 
 
 class Center:
@@ -27,7 +29,7 @@ class Center:
 
     def __init__(self, constraints: Constraints) -> None:
         self.constraints = constraints
-        self.weights, self.base = np.zeros(len(constraints)), -np.inf
+        self.weights, self.base = constraints.space.zeros(len(constraints)), -np.inf
 
     @property
     def confirmed(self) -> bool:
@@ -36,12 +38,12 @@ class Center:
 
     def value(self, slack: float) -> float:
         """Return the Lagrangian at this slack."""
-        return self.base - slack * float(np.abs(self.weights).sum())
+        return self.base - slack * total_size(self.weights)
 
-    def offer(self, weights: FloatArray, least: float, slack: float) -> None:
+    def offer(self, weights: Any, least: float, slack: float) -> None:
         """Move to these weights, where no play is known to cost less, if that is higher."""
         base = least - self._paid(weights)
-        if base - slack * float(np.abs(weights).sum()) > self.value(slack):
+        if base - slack * total_size(weights) > self.value(slack):
             self.weights, self.base = weights, base
 
     def correct(self, play: Play) -> None:
@@ -50,8 +52,10 @@ class Center:
 
     def leave_alone(self, excused: NDArray[np.bool_]) -> None:
         """Put no weight on these constraints; what that is worth is yet to be asked."""
-        self.weights, self.base = np.where(excused, 0.0, self.weights), -np.inf
+        space = self.constraints.space
+        self.weights = space.xp.where(space.asarray(excused), 0.0, self.weights)
+        self.base = -np.inf
 
-    def _paid(self, weights: FloatArray) -> float:
+    def _paid(self, weights: Any) -> float:
         """Return the sum of w gamma at the best gamma in [0, 1]."""
         return float(np.maximum(0.0, self.constraints.add_up(weights)).sum())

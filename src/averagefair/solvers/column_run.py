@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import islice
 from math import ceil
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from averagefair.solvers.iterate import Round, Solution, StopReason, Trace
 from averagefair.solvers.master import CONSTANTS, Answer, Master
 from averagefair.solvers.pool import Pool
 from averagefair.solvers.pricing import Pricer, cost
+from averagefair.spaces import total_size
 
 if TYPE_CHECKING:
     from averagefair.solvers.column_generation import ColumnGeneration
@@ -41,7 +41,7 @@ class Point:
     request: Request
     answer: Answer
     excused: NDArray[np.bool_]
-    center: FloatArray
+    center: Any
     oracle_calls: int
     trace: Trace
 
@@ -60,7 +60,7 @@ class ColumnRun:
         self.deadline = perf_counter() + (rules.time_limit or np.inf)
         self.pricer = Pricer(learner, rules.reweightings, rules.shakes, rng, self.deadline)
         self.constraints = learner.constraints
-        self.pool, self.seen = Pool(self.constraints), set[bytes]()
+        self.pool = Pool(self.constraints)
         for play in learner.constants():
             self.pool.add(play)
         self.prices: FloatArray | None = None
@@ -130,7 +130,7 @@ class ColumnRun:
             return StopReason.TOLERANCE
         # A round at each point between the center and the duals, and none has gained anything; a
         # heuristic oracle is taken through them twice. Where nothing binds, they are all one.
-        passes = 1 if exact or not self._answer().weights.any() else 2
+        passes = 1 if exact or total_size(self._answer().weights) == 0.0 else 2
         if self.dry >= self._stations() * passes:
             return StopReason.NO_BETTER
         if not exact and len(values) > patience:
@@ -149,18 +149,18 @@ class ColumnRun:
         """Return how many points lie between the center and the master's duals."""
         return ceil(1.0 / (1.0 - self.rules.smoothing) - 1e-9)
 
-    def _next_point(self) -> FloatArray:
+    def _next_point(self) -> Any:
         """Return where to ask: between the center and the master's duals."""
         if not self.center.confirmed:
             return self.center.weights
         stay = max(0.0, 1.0 - (self.dry % self._stations() + 1) * (1.0 - self.rules.smoothing))
         return stay * self.center.weights + (1.0 - stay) * self._answer().weights
 
-    def _ask(self, point: FloatArray) -> list[Play]:
+    def _ask(self, point: Any) -> list[Play]:
         """Return the Learner's answers around a point; it becomes the center if it is the best."""
         plays = self.pricer.ask(point, vain_rounds=self.dry)
         least = min(cost(play, point) for play in plays)
-        known = float((self.pool.errors + self.pool.rates @ point).min())
+        known = float(self.pool.costs(point).min())
         self.center.offer(point, min(least, known), self.slack)
         return plays
 
@@ -177,11 +177,8 @@ class ColumnRun:
 
     def _take_in(self, play: Play) -> bool:
         """Take a play into the pool unless one just like it is there."""
-        digest = blake2b(play.rates.tobytes(), digest_size=16)
-        digest.update(np.float64(play.error).tobytes())
-        if digest.digest() in self.seen:
+        if self.pool.find(play):
             return False
-        self.seen.add(digest.digest())
         self.pool.add(play)
         self.center.correct(play)
         return True
@@ -266,21 +263,26 @@ class ColumnRun:
         answer, request, trace = point.answer, point.request, point.trace
         used = np.flatnonzero(answer.mixture)
         used = used[used >= CONSTANTS]
-        weights = [np.where(point.excused, 0.0, w) for w in (point.center, answer.weights)]
+        space = self.constraints.space
+        weights = [point.center, answer.weights]
+        if point.excused.any():
+            nobody = space.asarray(point.excused)
+            weights = [space.xp.where(nobody, 0.0, w) for w in weights]
         prices: FloatArray | float = 1.0 / request.alpha
         # Any common rate that everybody is near to would do; the middle one says most.
         common_rates = self.constraints.middle(answer.rates, ~point.excused)
         if self.prices is not None:
             prices, common_rates = self.prices, answer.common_rates
-            weights = [np.clip(w, -self.prices, self.prices) for w in weights]
+            most = space.asarray(self.prices)
+            weights = [space.xp.clip(w, -most, most) for w in weights]
         elif point.excused.any():
             prices = np.where(point.excused, 0.0, prices)
         zero, one = answer.mixture[:CONSTANTS]
         return Solution(
             request=request,
-            weights=np.array([self.pool.weights[k] for k in used]).reshape(
-                len(used), len(self.constraints)
-            ),
+            weights=space.xp.stack([self.pool.weights[k] for k in used])
+            if used.size
+            else space.zeros((0, len(self.constraints))),
             mixture=answer.mixture[used],
             constants=(float(zero), float(one)),
             hypotheses=[self.pool.hypotheses[column] for column in used],

@@ -27,10 +27,10 @@ def choices(
     lowest (prices may single out one of several people who are alike). Of each rate at most a
     share beta of the people, counted by their multiplicities.
     """
-    off = answer.rates - constraints.expand(answer.common_rates)
+    off = constraints.space.to_host(answer.rates - constraints.expand(answer.common_rates))
     outside = np.abs(off) > slack + _ROUNDING
     # What one person pays; somebody who stands for many is not dearer for that.
-    price = np.abs(answer.weights) / constraints.multiplicities
+    price = np.abs(constraints.space.to_host(answer.weights)) / constraints.multiplicities
     # Excused without need, somebody would drift outside and use the share up.
     for merit, needed in ((price, outside | (price > 0)), (off, off > 0), (-off, off < 0)):
         order = np.lexsort((-merit, ~outside))
@@ -40,7 +40,7 @@ def choices(
 def _first(order: NDArray[np.intp], constraints: Constraints, beta: float) -> NDArray[np.bool_]:
     """Mark the first of each rate, as many as a share beta allows."""
     excused = np.zeros(len(constraints), dtype=bool)
-    present = constraints.add_up(constraints.multiplicities)
+    present = constraints.add_up(constraints.counts)
     for rate in range(constraints.rate_count):
         left = order[constraints.rate_of[order] == rate]
         budget = beta * present[rate] * (1.0 + _ROUNDING)

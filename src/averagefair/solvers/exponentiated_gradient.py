@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from averagefair.request import Request
 from averagefair.sample import FloatArray
 from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, iterate
 from averagefair.solvers.pool import Pool
+from averagefair.spaces import total_size
 
 # An answer must beat every earlier one by this much, or the earlier one is played again.
 _REPLAY_MARGIN = 1e-12
@@ -192,7 +194,7 @@ class ExponentiatedGradient:
         step = 100.0 / dual_bound if self.step is None else self.step
         rng = np.random.default_rng(0) if rng is None else rng
         batches = self._batches(np.flatnonzero(learner.sample.task_weights), rng)
-        auditor = Auditor(multiplicities, alpha, dual_bound)
+        auditor = Auditor(learner.constraints.counts, alpha, dual_bound)
         run, calls = _Game(learner, auditor, step, batches, self), learner.calls
         trace = iterate(
             run, max_rounds=self.max_rounds, time_limit=self.time_limit, callback=callback
@@ -200,15 +202,16 @@ class ExponentiatedGradient:
         # An interrupt may have cut a round short: only those on record count.
         counts = np.bincount(run.picks[: len(trace.history)])
         played = len(counts)
+        space, average = learner.constraints.space, run.multipliers()
         return Solution(
             request=request,
-            weights=np.array(run.pool.weights[:played]),
+            weights=space.xp.stack(run.pool.weights[:played]),
             mixture=counts / counts.sum(),
             constants=(0.0, 0.0),
             hypotheses=None if batches is not None else run.pool.hypotheses[:played],
             common_rates=counts @ run.pool.common_rates[:played] / counts.sum(),
-            multipliers=run.multipliers(),
-            dual_points=[np.subtract(*run.multipliers()), run.lower_at],
+            multipliers=average,
+            dual_points=[average[0, :] - average[1, :], run.lower_at],
             prices=dual_bound,
             aim=alpha if self.plan is None else self.plan.promised_deviation,
             history=trace.history,
@@ -278,17 +281,18 @@ class _Game:
         self.error_sum = 0.0
         self.error_count = 0
         self.common_rate_sum = np.zeros(self.constraints.rate_count)
-        self.rate_sum, self.rate_count = np.zeros(n), np.zeros(n)
-        self.multiplier_sum = np.zeros((2, n))
+        self.space = self.constraints.space
+        self.rate_sum, self.rate_count = self.space.zeros(n), self.space.zeros(n)
+        self.multiplier_sum = self.space.zeros((2, n))
         self.gap = self.best_gap = np.inf
         self.checked_round, self.checked_gap = 5, np.inf
-        self.lower, self.lower_at = -np.inf, np.zeros(n)
+        self.lower, self.lower_at = -np.inf, self.space.zeros(n)
 
     def step(self) -> Round:
         """Play one round of the algorithm."""
         multipliers = self.auditor.multipliers()
         tasks = None if self.batches is None else next(self.batches)
-        answer = self.learner.respond(multipliers[0] - multipliers[1], tasks)
+        answer = self.learner.respond(multipliers[0, :] - multipliers[1, :], tasks)
         pick = self._choose(answer)
         play = self.pool[pick]
         self.picks.append(pick)
@@ -306,7 +310,7 @@ class _Game:
         reached = tol is not None and self.gap < tol and len(self.picks) > 1
         return StopReason.TOLERANCE if reached else None
 
-    def multipliers(self) -> FloatArray:
+    def multipliers(self) -> Any:
         """Return the Auditor's average play, shape (2, n)."""
         return self.multiplier_sum / len(self.picks)
 
@@ -320,16 +324,21 @@ class _Game:
                 return best
         return self.pool.add(play)
 
-    def _add_up(self, play: Play, multipliers: FloatArray) -> None:
+    def _add_up(self, play: Play, multipliers: Any) -> None:
         self.common_rate_sum += play.common_rates
         self.multiplier_sum += multipliers
         # A batch may say nothing about somebody, or about anybody: no rate, no error.
         known = not np.isnan(play.error)
         self.error_sum += play.error if known else 0.0
         self.error_count += known
-        defined = ~np.isnan(play.rates)
-        self.rate_sum += np.where(defined, play.rates, 0.0)
-        self.rate_count += defined
+        if self.batches is None:
+            self.rate_sum += play.rates
+            self.rate_count += 1.0
+            return
+        xp = self.space.xp
+        defined = ~xp.isnan(play.rates)
+        self.rate_sum += xp.where(defined, play.rates, 0.0)
+        self.rate_count += xp.astype(defined, xp.float64)
 
     def _standing(self, answer: Play) -> Round:
         """Measure the averages so far; ``answer`` is the oracle's, replayed or not."""
@@ -337,9 +346,11 @@ class _Game:
         error = self.error_sum / max(1, self.error_count)
         common_rates = self.common_rate_sum / count
         common = self.constraints.expand(common_rates)
+        xp = self.space.xp
         # Whoever has not been measured yet violates nothing.
-        average = np.where(
-            self.rate_count > 0, self.rate_sum / np.maximum(self.rate_count, 1.0), common
+        measured = self.rate_count > 0
+        average = xp.where(
+            measured, self.rate_sum / xp.where(measured, self.rate_count, 1.0), common
         )
         off = self.constraints.deviation(average, common_rates)
         upper = worst_case(error, off, slack, self.auditor.dual_bound)
@@ -348,8 +359,8 @@ class _Game:
             gap = upper - self.lower
         else:
             average_multipliers = self.multipliers()
-            weights = average_multipliers[0] - average_multipliers[1]
-            price = slack * float(average_multipliers.sum())
+            weights = average_multipliers[0, :] - average_multipliers[1, :]
+            price = slack * total_size(average_multipliers)
             gap = max(0.0, upper - lagrangian(error, average, common, weights, price))
         return Round(count, error, self.constraints.spread(average), gap, slack)
 

@@ -64,6 +64,8 @@ class Answer:
         Of the mixture.
     weights : array, shape (N,)
         w = lambda+ - lambda-: what moving each rate would save.
+    row_weights : array
+        Those of the constraints that were awake, in the order of the program's rows.
     threshold : float
         A play with err + w . R below this improves the answer.
     """
@@ -71,8 +73,9 @@ class Answer:
     value: float
     mixture: FloatArray
     common_rates: FloatArray
-    rates: FloatArray
-    weights: FloatArray
+    rates: Any
+    weights: Any
+    row_weights: FloatArray
     threshold: float
 
 
@@ -156,13 +159,15 @@ class Master:
 
     def _wake_rows(self, answer: Answer) -> bool:
         """Bring in the constraints that are violated most; return whether there are any."""
+        space, xp = self.pool.constraints.space, self.pool.constraints.space.xp
         off = self._off(answer)
-        off[self._awake | self.excused] = 0.0
-        violated = np.flatnonzero(off > self.slack + _TOLERANCE)
-        if violated.size:
-            worst = np.argsort(-off[violated], kind="stable")[:_ROWS_AT_A_TIME]
-            self._add_rows(violated[worst])
-        return violated.size > 0
+        free = ~space.asarray(self._awake | self.excused)
+        violated = xp.nonzero((off > self.slack + _TOLERANCE) & free)[0]
+        if violated.shape[0]:
+            most = min(_ROWS_AT_A_TIME, violated.shape[0])
+            worst = xp.argsort(-xp.take(off, violated), stable=True)[:most]
+            self._add_rows(space.to_host(xp.take(violated, worst)))
+        return bool(violated.shape[0])
 
     def _wake_cheap_plays(self, answer: Answer) -> bool:
         """Bring in the sleeping plays that would improve the answer; return whether there are any.
@@ -171,15 +176,17 @@ class Master:
         """
         asleep = np.setdiff1d(np.arange(self._known_plays), self._plays, assume_unique=True)
         costs = self.pool.errors[asleep] - answer.threshold
-        costs += self.pool.rates[np.ix_(asleep, self.rows)] @ answer.weights[self.rows]
+        costs += self.pool.cells(asleep, self.rows) @ answer.row_weights
         cheap = np.flatnonzero(costs < -_TOLERANCE)
         if cheap.size:
             best = np.argsort(costs[cheap], kind="stable")[:_COLUMNS_AT_A_TIME]
             self._wake_plays(asleep[cheap[best]])
         return cheap.size > 0
 
-    def _off(self, answer: Answer) -> FloatArray:
-        return np.abs(answer.rates - self.pool.constraints.expand(answer.common_rates))
+    def _off(self, answer: Answer) -> Any:
+        """Return how far from the common rate everybody is, where the people are."""
+        constraints = self.pool.constraints
+        return constraints.space.xp.abs(answer.rates - constraints.expand(answer.common_rates))
 
     def _run(self) -> Answer:
         """Solve over the rows in use, from the last basis; from scratch if that fails."""
@@ -209,15 +216,15 @@ class Master:
         mixture[self._plays[self._plays >= 0]] = values[self._plays >= 0]
         mixture[mixture < _LEAST_CHANCE] = 0.0
         mixture /= mixture.sum()
-        used = np.flatnonzero(mixture)
         weights = np.zeros(len(self.excused))
         weights[self.rows] = -duals[1:]
         return Answer(
             value=self._highs.getInfo().objective_function_value,
             mixture=mixture,
             common_rates=np.clip(values[:rate_count], 0.0, 1.0),
-            rates=mixture[used] @ self.pool.rates[used],
-            weights=weights,
+            rates=self.pool.mix(mixture),
+            weights=self.pool.constraints.space.asarray(weights),
+            row_weights=weights[self.rows],
             threshold=float(duals[0]),
         )
 
@@ -225,7 +232,7 @@ class Master:
         """Put to sleep what has served, once there is much of it. The basis stays."""
         used = int(np.count_nonzero(answer.mixture))
         spare_plays = np.count_nonzero(self._plays >= 0) - _CROWDED_COLUMNS * used
-        spare_rows = len(self.rows) - _CROWDED_ROWS * np.count_nonzero(answer.weights)
+        spare_rows = len(self.rows) - _CROWDED_ROWS * np.count_nonzero(answer.row_weights)
         if max(spare_plays, spare_rows) <= _SOME_MORE:
             return
         basis = self._highs.getBasis()
@@ -233,7 +240,9 @@ class Master:
         basic_column, basic_row = column_state == _BASIC, row_state == _BASIC
         # A row can go where its slack is basic and nobody is leaving it; columns, where not basic.
         idle = basic_row[1:] & ~basic_column[self._exits].any(axis=1)
-        idle &= self._off(answer)[self.rows] < _NEARLY * self.slack
+        space = self.pool.constraints.space
+        off = space.to_host(space.xp.take(self._off(answer), space.asarray(self.rows)))
+        idle &= off < _NEARLY * self.slack
         keep_row = np.append(True, ~idle)
         reduced_cost = np.array(self._highs.getSolution().col_dual)
         # The constants stay: without them another slack might have no solution.
@@ -257,14 +266,14 @@ class Master:
 
     def _wake_plays(self, plays: NDArray[np.intp]) -> None:
         """Bring in these plays."""
-        rates = self.pool.rates[np.ix_(plays, self.rows)]
+        rates = self.pool.cells(plays, self.rows)
         cells = np.hstack([np.ones((len(plays), 1)), rates])
         self._add_columns(plays, self.pool.errors[plays], cells, np.inf)
 
     def _add_rows(self, entering: NDArray[np.intp]) -> None:
         """Bring in these constraints."""
         count, places = len(entering), np.flatnonzero(self._plays >= 0)
-        cells = [self.pool.rates[np.ix_(self._plays[places], entering)].T]
+        cells = [self.pool.cells(self._plays[places], entering).T]
         index = [np.tile(places, (count, 1)), self.pool.constraints.rate_of[entering, None]]
         cells.append(np.full((count, 1), -1.0))
         exits = np.zeros((count, 0), dtype=np.intp)

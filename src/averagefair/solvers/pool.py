@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from averagefair.constraints import Constraints
 from averagefair.learner import Play
 from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray
+from averagefair.spaces import Space, take_rows
 
 
 class Pool:
@@ -24,12 +28,12 @@ class Pool:
     """
 
     def __init__(self, constraints: Constraints) -> None:
-        self.constraints, size = constraints, len(constraints)
+        self.constraints = constraints
         self.hypotheses: list[Hypothesis] = []
-        self.weights: list[FloatArray] = []
+        self.weights: list[Any] = []
         self._errors = np.empty(16)
         self._common_rates = np.empty((16, constraints.rate_count))
-        self._rates = np.empty((16, size))
+        self._rates = self._room(16)
 
     def __len__(self) -> int:
         return len(self.hypotheses)
@@ -39,7 +43,7 @@ class Pool:
             raise IndexError(f"row must lie in [0, {len(self)}); got {row}.")
         return Play(
             float(self._errors[row]),
-            self._rates[row],
+            self._rates[row, :],
             self._common_rates[row],
             self.weights[row],
             self.hypotheses[row],
@@ -56,27 +60,64 @@ class Pool:
         return self._common_rates[: len(self)]
 
     @property
-    def rates(self) -> FloatArray:
-        """Shape (k, N)."""
-        return self._rates[: len(self)]
+    def rates(self) -> Any:
+        """Shape (k, N), in the constraints' space."""
+        return self._rates[: len(self), :]
+
+    def cells(self, plays: NDArray[np.intp], constraints: NDArray[np.intp]) -> FloatArray:
+        """Return the rates of these plays on these constraints, on the host."""
+        if self._space.is_numpy:
+            return np.asarray(self._rates[np.ix_(plays, constraints)])
+        if not (plays.size and constraints.size):
+            return np.zeros((plays.size, constraints.size))
+        rows, columns = self._space.asarray(plays), self._space.asarray(constraints)
+        return self._space.to_host(self._rates[rows[:, None], columns[None, :]])
+
+    def mix(self, mixture: FloatArray) -> Any:
+        """Return the rates of a mixture of the first plays, shape (N,)."""
+        used = np.flatnonzero(mixture)
+        return self._space.asarray(mixture[used]) @ take_rows(self._rates, used)
+
+    def costs(self, weights: Any) -> FloatArray:
+        """Return err + w . R of each play, shape (k,)."""
+        return np.asarray(self.errors + self._space.to_host(self.rates @ weights))
 
     def add(self, play: Play) -> int:
         """Take a play in and return its row."""
         row = len(self)
         if row == len(self._errors):
-            for name in ("_errors", "_common_rates", "_rates"):
+            for name in ("_errors", "_common_rates"):
                 old = getattr(self, name)
-                grown = np.empty((2 * row, *old.shape[1:]))
-                grown[:row] = old
-                setattr(self, name, grown)
+                setattr(self, name, np.concatenate([old, np.empty_like(old)]))
+            grown = self._room(2 * row)
+            grown[:row, :] = self._rates
+            self._rates = grown
         self._errors[row] = play.error
         self._common_rates[row] = play.common_rates
-        self._rates[row] = play.rates
+        self._rates[row, :] = play.rates
         self.weights.append(play.weights)
         self.hypotheses.append(play.hypothesis)
         return row
 
-    def values(self, weights: FloatArray) -> FloatArray:
+    def values(self, weights: Any) -> FloatArray:
         """Return each play's Lagrangian at these weights, less the constant slack term; (k,)."""
-        values = self.errors + self.rates @ weights
-        return np.asarray(values - self.common_rates @ self.constraints.add_up(weights))
+        return self.costs(weights) - self.common_rates @ self.constraints.add_up(weights)
+
+    def find(self, play: Play) -> bool:
+        """Return whether a play just like this one is there."""
+        xp = self._space.xp
+        return any(
+            bool(xp.all(self._rates[int(row), :] == play.rates))
+            for row in np.flatnonzero(self.errors == play.error)
+        )
+
+    @property
+    def _space(self) -> Space:
+        return self.constraints.space
+
+    def _room(self, rows: int) -> Any:
+        size = len(self.constraints)
+        with self._space.guarded(f"{rows} plays of {size:,} people", 8 * rows * size):
+            return self._space.xp.empty(
+                (rows, size), dtype=self._space.xp.float64, device=self._space.device
+            )

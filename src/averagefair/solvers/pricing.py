@@ -7,12 +7,13 @@ the multipliers, err + w . R, and stands for itself, whatever it was asked for.
 
 from __future__ import annotations
 
+from functools import cached_property
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from averagefair.learner import Learner, Play
-from averagefair.sample import FloatArray
 
 # How strongly the misjudged are made heavier: by a factor e for one who is always misjudged, in
 # comparison to one who never is. After so many re-weightings in a row that bring nothing, enough.
@@ -20,11 +21,13 @@ _BOOST, _BOOST_PATIENCE = 1.0, 3
 # The standard deviation of the logarithm of what shaking multiplies by; and how many times more
 # often and more widely at most, after rounds in vain.
 _SHAKE, _MOST_PERSISTENCE = 0.1, 3
+# From how many places on a shake's stretch of noise may start.
+_DRAWS = 65_536
 # A gain smaller than this is rounding.
 _LEAST_GAIN = 1e-7
 
 
-def cost(play: Play, weights: FloatArray) -> float:
+def cost(play: Play, weights: Any) -> float:
     """Return err + w . R, a play's Lagrangian but for what depends on the weights alone."""
     return play.error + float(weights @ play.rates)
 
@@ -54,7 +57,7 @@ class Pricer:
         self.learner, self.rng, self.deadline = learner, rng, deadline
         self.reweightings, self.shakes = reweightings, shakes
 
-    def ask(self, weights: FloatArray, vain_rounds: int) -> list[Play]:
+    def ask(self, weights: Any, vain_rounds: int) -> list[Play]:
         """Return the Learner's answers around these weights.
 
         Parameters
@@ -75,7 +78,7 @@ class Pricer:
                 best = min(best, plays[-1], key=lambda play: cost(play, weights))
         return plays
 
-    def _reweight(self, plays: list[Play], weights: FloatArray) -> Play:
+    def _reweight(self, plays: list[Play], weights: Any) -> Play:
         """Ask again with the misjudged made heavier while that helps; return the best play."""
         best, least, vain = plays[0], cost(plays[0], weights), 0
         for _ in range(self.reweightings):
@@ -89,19 +92,31 @@ class Pricer:
                 break
         return best
 
-    def _boosted(self, play: Play) -> FloatArray:
+    def _boosted(self, play: Play) -> Any:
         """Return the weights of a play with those it is wrong about made heavier.
 
         What a mistake on a person costs, stake + w, is multiplied by exp(R_i - mean R) where it
         costs, and divided by it where it pays.
         """
         constraints, stakes = self.learner.constraints, self.learner.stakes
+        xp = constraints.space.xp
         off = play.rates - constraints.expand(constraints.mean(play.rates))
         costs = stakes + play.weights
-        return np.asarray(costs * np.exp(_BOOST * np.sign(costs) * off) - stakes)
+        return costs * xp.exp(_BOOST * xp.sign(costs) * off) - stakes
 
-    def _shaken(self, play: Play, strength: float) -> FloatArray:
+    def _shaken(self, play: Play, strength: float) -> Any:
         """Return the weights of a play, what a mistake on each person costs changed at random."""
-        noise = strength * self.rng.standard_normal(len(play.weights))
+        start = int(self.rng.integers(_DRAWS))
+        noise = strength * self._noise[start : start + play.weights.shape[0]]
         stakes = self.learner.stakes
-        return np.asarray((stakes + play.weights) * np.exp(noise) - stakes)
+        return (stakes + play.weights) * self.learner.sample.space.xp.exp(noise) - stakes
+
+    @cached_property
+    def _noise(self) -> Any:
+        """Normal numbers, where the people are; a shake takes a stretch of them.
+
+        Drawn once: fresh ones for each shake would take longer than a GPU takes to answer.
+        """
+        return self.learner.sample.space.asarray(
+            self.rng.standard_normal(len(self.learner.constraints) + _DRAWS)
+        )

@@ -1,0 +1,107 @@
+"""Parts: some of the people in one place, and work that is done part by part.
+
+Everything that reads features or labels is a function of a part: it returns a sum over the part's
+people, or something for each of them. That is all it takes to run it in threads on this machine,
+on a GPU, or on the machines of a cluster that hold the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from averagefair.blocks import CELLS_PER_BLOCK, row_blocks
+from averagefair.spaces import Space
+from averagefair.threads import blas_threads, one_thread
+
+# A GPU works on blocks as large as this; smaller ones would not keep it busy.
+_CELLS_ON_GPU = 64_000_000
+# People are cut into so many pieces at most, whatever the number of threads: sums are then added
+# up in the same order on every machine.
+_PIECES = 16
+# Fewer blocks than this are not worth a second thread.
+_WORTH_THREADS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the people: their features and labels, in one space.
+
+    Attributes
+    ----------
+    features : array, shape (rows, d)
+    signs : int8 array, shape (rows, m)
+    precision : {"float64", "float32", "tf32"}
+        What products are computed in; "tf32" is float32 rounded for a GPU's tensor cores.
+    """
+
+    features: Any
+    signs: Any
+    precision: str = "float64"
+
+    def __len__(self) -> int:
+        return int(self.features.shape[0])
+
+    @cached_property
+    def space(self) -> Space:
+        """Where the arrays live."""
+        return Space.of(self.features)
+
+    def blocks(self, width: int) -> Iterator[slice]:
+        """Cut the people so that a table of this width over a block is no large temporary."""
+        cells = _CELLS_ON_GPU if self.space.is_gpu else CELLS_PER_BLOCK
+        return row_blocks(len(self), width, cells)
+
+    def __getitem__(self, rows: slice) -> Part:
+        return Part(self.features[rows], self.signs[rows], self.precision)
+
+
+Work = Callable[..., Any]
+"""Takes a Part, then vectors over its people, then settings by name."""
+
+
+def collect(
+    work: Work, whole: Part, by_person: Sequence[Any], settings: dict[str, Any]
+) -> list[Any]:
+    """Do some work on all people of this machine; a result for each piece of them, in order.
+
+    Parameters
+    ----------
+    work : callable
+    whole : Part
+    by_person : sequence of arrays of shape (n, ...), or None
+        Cut as the people are.
+    settings : dict
+        The same for everybody.
+    """
+    pieces = _pieces(whole)
+    if len(pieces) == 1:
+        return [work(whole, *by_person, **settings)]
+
+    def piece(rows: slice) -> Any:
+        cut = (None if vector is None else vector[rows] for vector in by_person)
+        return work(whole[rows], *cut, **settings)
+
+    threads = min(blas_threads(), len(pieces))
+    # Each thread has its own blocks: threads that share a product wait for each other.
+    with one_thread():
+        if threads == 1:
+            return [piece(rows) for rows in pieces]
+        return list(_pool(threads).map(piece, pieces))
+
+
+def _pieces(whole: Part) -> list[slice]:
+    n, width = len(whole), max(1, whole.signs.shape[1])
+    blocks = -(-n * width // CELLS_PER_BLOCK)
+    if not whole.space.is_numpy or blocks < _WORTH_THREADS:
+        return [slice(0, n)]
+    step = -(-n // min(_PIECES, blocks))
+    return [slice(start, min(n, start + step)) for start in range(0, n, step)]
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="averagefair")

@@ -1,0 +1,259 @@
+"""Rows: everybody's features and labels, read once, wherever they are kept.
+
+A :class:`~averagefair.sample.Sample` knows people by name and weight and leaves their features and
+labels to its rows: arrays of this machine or of a device here, parts with the workers of a cluster
+in :mod:`averagefair.distributed`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.blocks import row_blocks
+from averagefair.errors import InputError
+from averagefair.parts import Part, Work, collect
+from averagefair.spaces import Space, is_foreign, is_mapped
+from averagefair.tables import Table, check_one_space, read_table
+
+FloatArray = NDArray[np.float64]
+SignArray = NDArray[np.int8]
+
+PRECISIONS = ("float64", "float32", "tf32")
+
+
+class Rows(Protocol):
+    """What a sample needs of the place where features and labels are kept."""
+
+    @property
+    def features(self) -> Any:
+        """Features, shape (n, d), where they are arrays."""
+
+    @property
+    def signs(self) -> Any:
+        """Labels as signs, int8, shape (n, m), where they are arrays."""
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+
+    @property
+    def precision(self) -> str:
+        """What products are computed in."""
+
+    @property
+    def space(self) -> Space:
+        """Where vectors over the people live."""
+
+    @property
+    def local(self) -> bool:
+        """Whether features and labels are NumPy arrays of this machine."""
+
+    @property
+    def whereabouts(self) -> str:
+        """Where features and labels are, in words."""
+
+    def collect(self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]) -> list[Any]:
+        """Do some work on all people; a result for each part of them, in order."""
+
+    def read_labels(self, Y: Any) -> Table:
+        """Read labels of these people on other tasks, as far as it takes to know their names."""
+
+    def with_labels(self, cells: Any, task_names: Sequence[str]) -> Rows:
+        """Return the same people with these labels."""
+
+    def without_labels(self) -> Rows:
+        """Return the people alone, in arrays of their own."""
+
+    def take_tasks(self, tasks: NDArray[np.intp]) -> Rows:
+        """Return the same people with only the tasks of these positions."""
+
+    def digests(self) -> list[str]:
+        """Return a digest of each task's labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Rows in arrays, of NumPy or of another library.
+
+    Attributes
+    ----------
+    everybody : Part
+    """
+
+    everybody: Part
+
+    @classmethod
+    def read(cls, people: Table, labels: Table, task_names: Sequence[str], dtype: str) -> ArrayRows:
+        """Read features and labels; whatever is no number or no label is refused by its place."""
+        check_one_space(people.cells, labels.cells, "X", "Y")
+        return cls(guarded(read_part(people, labels.cells, task_names, dtype)))
+
+    @property
+    def features(self) -> Any:
+        """Features, shape (n, d)."""
+        return self.everybody.features
+
+    @property
+    def signs(self) -> Any:
+        """Labels as signs, int8, shape (n, m)."""
+        return self.everybody.signs
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return int(self.features.shape[1])
+
+    @property
+    def precision(self) -> str:
+        """What products are computed in."""
+        return self.everybody.precision
+
+    @property
+    def space(self) -> Space:
+        """Where the arrays live."""
+        return self.everybody.space
+
+    @property
+    def local(self) -> bool:
+        """Whether they are NumPy's."""
+        return self.space.is_numpy
+
+    @property
+    def whereabouts(self) -> str:
+        """Where the arrays live, in words."""
+        return str(self.space)
+
+    def collect(self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]) -> list[Any]:
+        """Do some work on all people, in threads where they are many."""
+        return collect(work, self.everybody, by_person, settings)
+
+    def read_labels(self, Y: Any) -> Table:
+        """Read labels of the same library and device."""
+        labels = read_table(Y, "Y", one_column=True, in_place=True)
+        check_one_space(self.features, labels.cells, "the training sample", "Y")
+        return labels
+
+    def with_labels(self, cells: Any, task_names: Sequence[str]) -> ArrayRows:
+        """Return the same people with these labels."""
+        signs = _signs(cells, task_names)
+        return ArrayRows(guarded(Part(self.features, signs, self.precision)))
+
+    def without_labels(self) -> ArrayRows:
+        """Return the people alone, in an array of their own (a file stays a file)."""
+        features, n = self.features, self.features.shape[0]
+        kept = features if is_mapped(features) else self.space.copy(features)
+        return ArrayRows(guarded(Part(kept, self.space.zeros((n, 0), "int8"), self.precision)))
+
+    def take_tasks(self, tasks: NDArray[np.intp]) -> ArrayRows:
+        """Return the same people with only the tasks of these positions."""
+        signs = self.space.xp.take(self.signs, self.space.asarray(tasks), axis=1)
+        return ArrayRows(guarded(Part(self.features, signs, self.precision)))
+
+    def digests(self) -> list[str]:
+        """Return a digest of each task's labels."""
+        signs = self.space.to_host(self.signs)
+        return [blake2b(column.tobytes(), digest_size=8).hexdigest() for column in signs.T]
+
+
+def guarded(part: Part) -> Part:
+    """Return the part with NumPy arrays that cannot be written through it."""
+    return Part(_read_only(part.features), _read_only(part.signs), part.precision)
+
+
+def _read_only(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def read_part(
+    people: Table, labels: Any, task_names: Sequence[str], dtype: str, first_row: int = 0
+) -> Part:
+    """Read the features and labels of some people, the first of whom is in row ``first_row``."""
+    check_precision(dtype, Space.of(people.cells))
+    features = finite_features(people, dtype, first_row)
+    return Part(features, _signs(labels, task_names, first_row), dtype)
+
+
+def check_precision(dtype: Any, space: Space) -> None:
+    """Refuse a precision that there is not, or not there."""
+    if dtype not in PRECISIONS:
+        raise InputError(f"`dtype` must be one of {', '.join(PRECISIONS)}; got {dtype!r}.")
+    if dtype == "tf32" and not (space.is_torch and space.is_gpu):
+        raise InputError(
+            "`dtype` 'tf32' is a precision of NVIDIA GPUs and needs X and Y as PyTorch tensors "
+            f"there; X is {space}. Use 'float32'."
+        )
+
+
+def finite_features(table: Table, dtype: str = "float64", first_row: int = 0) -> Any:
+    """Return a table's cells as numbers of this precision, all of them finite."""
+    space, kept = Space.of(table.cells), "float64" if dtype == "float64" else "float32"
+    with np.errstate(over="ignore", invalid="ignore"):
+        cells = space.contiguous(space.asarray(table.cells, kept))
+        # One pass and no temporary: a sum is finite when every term is, overflow aside.
+        suspicious = not np.isfinite(float(space.xp.sum(cells)))
+    if suspicious and not bool(space.xp.all(space.xp.isfinite(cells))):
+        found = space.to_host(cells)
+        row, column = map(int, np.argwhere(~np.isfinite(found))[0])
+        name = table.columns[column] if table.columns else column
+        kind = "NaN" if np.isnan(found[row, column]) else f"infinity (inf) in {kept}"
+        raise InputError(
+            f"X must hold finite numbers; row {first_row + row}, column {name!r} is {kind}. Fill "
+            "or drop such cells first, e.g. with sklearn.impute.SimpleImputer."
+        )
+    return cells
+
+
+def _signs(cells: Any, task_names: Sequence[str], first_row: int = 0) -> Any:
+    """Read labels a block at a time, so that one byte a cell is all it takes."""
+    if is_foreign(cells):
+        return _foreign_signs(cells, task_names)
+    out = _scratch(cells.shape) if is_mapped(cells) else np.empty(cells.shape, dtype=np.int8)
+    for rows in row_blocks(*cells.shape):
+        out[rows] = read_signs(cells[rows], task_names, first_row + rows.start)
+    return out
+
+
+def _scratch(shape: tuple[int, ...]) -> SignArray:
+    """Return room in a file without a name, for labels that are in a file because they are many."""
+    with tempfile.TemporaryFile(prefix="averagefair-") as file:
+        return np.memmap(file, dtype=np.int8, mode="w+", shape=shape)
+
+
+def _foreign_signs(cells: Any, task_names: Sequence[str]) -> Any:
+    """Read labels where they are."""
+    space = Space.of(cells)
+    xp = space.xp
+    ones, zeros = cells == 1, cells == 0
+    blank = xp.isnan(cells) if xp.isdtype(cells.dtype, "real floating") else xp.zeros_like(ones)
+    strange = xp.any(~(ones | zeros | blank), axis=1)
+    if bool(xp.any(strange)):
+        row = int(xp.argmax(xp.astype(strange, xp.int8)))
+        read_signs(space.to_host(cells[row : row + 1, :]), task_names, row)
+    return space.contiguous(xp.astype(zeros, xp.int8) - xp.astype(ones, xp.int8))
+
+
+def read_signs(cells: NDArray[Any], task_names: Sequence[str], first_row: int = 0) -> SignArray:
+    """Read labels, shape (n, m): +1 where 0, -1 where 1, 0 where blank; others are refused."""
+    ones, zeros = cells == 1, cells == 0
+    signs: SignArray = zeros.view(np.int8) - ones.view(np.int8)
+    if cells.dtype.kind == "f":
+        zeros |= np.isnan(cells)
+    known = np.logical_or(ones, zeros, out=zeros)
+    if not known.all():
+        row, column = map(int, np.argwhere(~known)[0])
+        raise InputError(
+            "labels must be 0, 1 or blank (NaN, None). Only binary classification is supported. "
+            f"Unknown label type: row {first_row + row}, task {task_names[column]!r} holds "
+            f"{cells[row, column].item()!r}. Encode each task as 0/1, one column for each task."
+        )
+    return signs
