@@ -118,6 +118,7 @@ PARAMETERS = {
     "max_influence": 3.0,
     "random_state": 3,
     "callback": print,
+    "dtype": "float32",
 }
 
 

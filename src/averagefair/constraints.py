@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.sample import FloatArray
-from averagefair.spaces import NUMPY, Space
+from averagefair.spaces import NUMPY, Space, to_host
 from averagefair.windows import fullest, narrowest
 
 
@@ -149,7 +149,7 @@ class Constraints:
 
         A rate that nobody has is passed over.
         """
-        on_host = self.space.to_host(rates)
+        on_host = to_host(rates)
         for stretch in self._stretches:
             mine = on_host[stretch]
             if mine.size:

@@ -277,6 +277,7 @@ def frontier(
     sample_weight: ArrayLike | None = None,
     task_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
+    dtype: str | None = None,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -285,7 +286,9 @@ def frontier(
     X, Y : array-like or DataFrame
         Features (n, d) and labels (n, m); NaN, None or missing where unobserved.
     alphas : sequence of float in [1e-6, 0.5], default 0.02, 0.03, ..., 0.22
-    rate, oracle, beta, max_influence, random_state, callback, sample_weight, task_weight, ids
+    rate, oracle, beta, max_influence, random_state, callback
+        As for :class:`~averagefair.AverageFairClassifier`.
+    sample_weight, task_weight, ids, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
     solver : solver, optional
         Default: ``ColumnGeneration()``, for which one pool of columns serves all alphas (its method
@@ -314,6 +317,7 @@ def frontier(
         max_influence=max_influence,
         random_state=random_state,
         callback=callback,
+        dtype=dtype,
     )
     problem = template._pose(X, Y, sample_weight, task_weight, ids)
     learner = problem.learner

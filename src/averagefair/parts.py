@@ -78,6 +78,10 @@ def collect(
         The same for everybody.
     """
     pieces = _pieces(whole)
+    if whole.space.is_gpu:
+        needed = 16 * min(len(whole) * max(1, whole.signs.shape[1]), _CELLS_ON_GPU)
+        with whole.space.guarded("a block of people x tasks", needed):
+            return [work(whole, *by_person, **settings)]
     if len(pieces) == 1:
         return [work(whole, *by_person, **settings)]
 

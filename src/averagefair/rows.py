@@ -230,16 +230,19 @@ def _scratch(shape: tuple[int, ...]) -> SignArray:
 
 
 def _foreign_signs(cells: Any, task_names: Sequence[str]) -> Any:
-    """Read labels where they are."""
+    """Read labels where they are, a block at a time."""
     space = Space.of(cells)
-    xp = space.xp
-    ones, zeros = cells == 1, cells == 0
-    blank = xp.isnan(cells) if xp.isdtype(cells.dtype, "real floating") else xp.zeros_like(ones)
-    strange = xp.any(~(ones | zeros | blank), axis=1)
-    if bool(xp.any(strange)):
-        row = int(xp.argmax(xp.astype(strange, xp.int8)))
-        read_signs(space.to_host(cells[row : row + 1, :]), task_names, row)
-    return space.contiguous(xp.astype(zeros, xp.int8) - xp.astype(ones, xp.int8))
+    xp, out = space.xp, space.zeros(tuple(cells.shape), "int8")
+    for rows in Part(cells, out).blocks(cells.shape[1]):
+        block = cells[rows, :]
+        ones, zeros = block == 1, block == 0
+        blank = xp.isnan(block) if xp.isdtype(block.dtype, "real floating") else xp.zeros_like(ones)
+        strange = xp.any(~(ones | zeros | blank), axis=1)
+        if bool(xp.any(strange)):
+            row = rows.start + int(xp.argmax(xp.astype(strange, xp.int8)))
+            read_signs(space.to_host(cells[row : row + 1, :]), task_names, row)
+        out[rows, :] = xp.astype(zeros, xp.int8) - xp.astype(ones, xp.int8)
+    return out
 
 
 def read_signs(cells: NDArray[Any], task_names: Sequence[str], first_row: int = 0) -> SignArray:

@@ -83,7 +83,7 @@ def _fused(part: Part) -> Any:
         from averagefair.oracles import fused
     except ImportError:  # PyTorch without Triton
         return None
-    return fused
+    return fused if fused.serves(space.device) else None
 
 
 @dataclass(frozen=True)
