@@ -193,8 +193,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.callback is not None and not callable(self.callback):
             raise InputError(f"`callback` must be callable; got {self.callback!r}.")
         # A dry run, so that names scikit-learn refuses are refused before anything is solved.
-        _look_at(X)
-        validate_data(BaseEstimator(), X, reset=True, skip_check_array=True)
+        validate_data(BaseEstimator(), _look_at(X), reset=True, skip_check_array=True)
         return Problem(
             X,
             y,
@@ -210,7 +209,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _adopt(self, problem: Problem, settled: Settled, X: Any, y: Any) -> None:
         """Become the model of a settled. A fit that fails before leaves the model as it was."""
         sample, learner = problem.sample, problem.learner
-        validate_data(self, X, reset=True, skip_check_array=True)
+        validate_data(self, _look_at(X), reset=True, skip_check_array=True)
         self.mapping_, self.classifiers_ = settled.mapping, settled.classifiers
         self.certificate_ = settled.certificate
         self.error_, self.individual_rates_ = settled.reached
@@ -338,8 +337,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def _classifiers(self, X: Any) -> Mixture:
         check_is_fitted(self)
-        _look_at(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        validate_data(self, _look_at(X), reset=False, skip_check_array=True)
         return self.classifiers_
 
     def __sklearn_tags__(self) -> Tags:
@@ -353,10 +351,15 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
 
-def _look_at(X: Any) -> None:
-    """Refuse what is no table; what is on a cluster is looked at there."""
-    if not is_dask(X):
-        read_table(X, "X", in_place=True)
+def _look_at(X: Any) -> Any:
+    """Refuse what is no table; return what scikit-learn may see of it.
+
+    What is on a cluster is looked at there; of a DataFrame its columns are known here.
+    """
+    if is_dask(X):
+        return X._meta if hasattr(X, "columns") else X
+    read_table(X, "X", in_place=True)
+    return X
 
 
 def resolve_solver(solver: Any) -> Any:

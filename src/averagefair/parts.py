@@ -50,6 +50,10 @@ class Part:
         """Where the arrays live."""
         return Space.of(self.features)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the space, which is known from the arrays, wherever they come to.
+        return Part, (self.features, self.signs, self.precision)
+
     def blocks(self, width: int) -> Iterator[slice]:
         """Cut the people so that a table of this width over a block is no large temporary."""
         cells = _CELLS_ON_GPU if self.space.is_gpu else CELLS_PER_BLOCK

@@ -52,7 +52,7 @@ class Space:
     @property
     def is_numpy(self) -> bool:
         """Whether arrays are NumPy's own."""
-        return self is NUMPY
+        return self.xp is array_api_compat.numpy
 
     @property
     def is_torch(self) -> bool:
@@ -68,7 +68,7 @@ class Space:
     def asarray(self, values: Any, dtype: str | None = None) -> Any:
         """Bring values, the host's or this space's own, into this space."""
         kind = None if dtype is None else getattr(self.xp, dtype)
-        if self is NUMPY:
+        if self.is_numpy:
             return np.asarray(values, dtype=kind)
         if isinstance(values, np.ndarray) and not values.flags.writeable:
             values = values.copy()  # PyTorch warns of memory that it may not write to
@@ -80,7 +80,7 @@ class Space:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return an array of this space as NumPy's."""
-        if self is NUMPY:
+        if self.is_numpy:
             return np.asarray(array)
         if self.is_torch:
             return np.asarray(array.detach().cpu().numpy())
@@ -90,18 +90,18 @@ class Space:
 
     def copy(self, array: Any) -> Any:
         """Return an array of one's own."""
-        return array.copy() if self is NUMPY else self.xp.asarray(array, copy=True)
+        return array.copy() if self.is_numpy else self.xp.asarray(array, copy=True)
 
     def contiguous(self, array: Any) -> Any:
         """Return the array with its rows one after the other in memory."""
         if self.is_torch:
             return array.detach().contiguous()
-        numpy_like = self is NUMPY or array_api_compat.is_cupy_namespace(self.xp)
+        numpy_like = self.is_numpy or array_api_compat.is_cupy_namespace(self.xp)
         return self.xp.ascontiguousarray(array) if numpy_like else array
 
     def __str__(self) -> str:
         name = self.xp.__name__.removeprefix("array_api_compat.")
-        return "NumPy" if self is NUMPY else f"{name} on {self.device}"
+        return "NumPy" if self.is_numpy else f"{name} on {self.device}"
 
     @contextmanager
     def guarded(self, doing: str, needed: int) -> Iterator[None]:

@@ -138,9 +138,9 @@ def _sums_kernel(
         )
         s = sign.to(tl.bfloat16)
         if LABEL == 0:
-            s = tl.maximum(s, 0.0)
+            s = tl.maximum(s, 0.0).to(tl.bfloat16)
         elif LABEL == 1:
-            s = tl.minimum(s, 0.0)
+            s = tl.minimum(s, 0.0).to(tl.bfloat16)
         # Smallest first, and a fresh sum for each block: tensor cores round towards zero, which
         # over a whole chunk would add up; the addition to sums rounds to nearest.
         if PIECES == 3:
