@@ -54,10 +54,10 @@ class Part:
         # Without the space, which is known from the arrays, wherever they come to.
         return Part, (self.features, self.signs, self.precision)
 
-    def blocks(self, width: int) -> Iterator[slice]:
+    def blocks(self, width: int, least_rows: int = 1) -> Iterator[slice]:
         """Cut the people so that a table of this width over a block is no large temporary."""
         cells = _CELLS_ON_GPU if self.space.is_gpu else CELLS_PER_BLOCK
-        return row_blocks(len(self), width, cells)
+        return row_blocks(len(self), width, max(cells, least_rows * width))
 
     def __getitem__(self, rows: slice) -> Part:
         return Part(self.features[rows], self.signs[rows], self.precision)

@@ -22,6 +22,7 @@ from averagefair.oracles.degenerate import constant_tasks
 from averagefair.parts import Part
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space
+from averagefair.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,11 +163,12 @@ class _Regression:
 
     def _whiten(self, sample: Sample, penalty: FloatArray) -> FloatArray:
         triangles = sample.collect(_triangle, sample.counts, **self._standard)
-        triangle = reduce(_stack, triangles, penalty)
-        # Columns of equal length make the rank a matter of direction, not of units or of l2.
-        length = np.linalg.norm(triangle, axis=0)
-        length[length == 0] = 1.0
-        _, size, directions = np.linalg.svd(triangle / length, full_matrices=False)
+        with one_thread():
+            triangle = reduce(_stack, triangles, penalty)
+            # Columns of equal length make the rank a matter of direction, not of units or of l2.
+            length = np.linalg.norm(triangle, axis=0)
+            length[length == 0] = 1.0
+            _, size, directions = np.linalg.svd(triangle / length, full_matrices=False)
         kept = size > size[0] * max(sample.n, sample.d + 1) * np.finfo(float).eps
         return np.asarray(directions[kept].T / size[kept] / length[:, None])
 
@@ -266,7 +268,8 @@ def _design_blocks(
     """Yield rows, the design over them in float64, and the people's weights."""
     space, xp = part.space, part.space.xp
     standard = space.asarray(mean), space.asarray(inverse)
-    for rows in part.blocks(width):
+    # To triangulate fewer rows than there are columns would be mostly overhead.
+    for rows in part.blocks(width, least_rows=4 * (len(mean) + 1)):
         features = xp.astype(part.features[rows, :], xp.float64, copy=False)
         yield rows, _design(features, *standard), counts[rows]
 

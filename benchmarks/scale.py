@@ -1,0 +1,208 @@
+"""How near to the floor of this machine: one round, memory, growth, a cluster of two processes.
+
+Run by ``make bench-scale`` (``benchmarks/weighted_oracle.py`` and, on a machine with CUDA,
+``benchmarks/gpu.py`` belong to it).
+
+1. One round in float32 at n = 100,000, m = 500, d = 50, beside the two bare matrix products of its
+   size on the same number of threads, in turns. A product that shares its work between threads
+   waits for the slowest, so a busy machine hurts it more than it hurts a round: read the load.
+2. Memory of a fit at that size, in a process of its own: the highest of what is resident, less
+   imports, X and the labels.
+3. Growth. Time of one round, and peak memory of a fit, over two decades of people, of tasks and of
+   features, the others fixed, all sizes in turns; slope of the logarithms, 1 is linear.
+4. Dask. A fit on two worker processes of this machine: the same answer, what a round costs more.
+
+Times depend on the machine: compare ratios and slopes, from one run.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from common import heading, machine, resident, table, take_turns, verdict
+from foundation import make_people, slope
+from threadpoolctl import threadpool_limits
+
+from averagefair import (
+    AverageFairClassifier,
+    ErrorRate,
+    ExponentiatedGradient,
+    Learner,
+    RegressionOracle,
+    Sample,
+)
+from averagefair.threads import blas_threads
+
+SIZE = {"n": 100_000, "m": 500, "d": 50}
+LIMIT_RATIO, LIMIT_MB = 1.6, 300
+GROWTH = {
+    "n": [{"n": n, "m": 200, "d": 32} for n in (3_000, 10_000, 30_000, 100_000, 300_000)],
+    "m": [{"n": 20_000, "m": m, "d": 32} for m in (30, 100, 300, 1_000, 3_000)],
+    "d": [{"n": 10_000, "m": 400, "d": d} for d in (15, 47, 150, 474, 1_500)],
+}
+ROUNDS = 5
+MB = 1e6
+
+
+def main() -> None:
+    print(machine())
+    report_round()
+    report_memory()
+    report_growth()
+    report_dask()
+
+
+# 1. One round
+
+
+def report_round() -> None:
+    n, m, d = SIZE.values()
+    X, Y = people(SIZE)
+    floats = (1 - 2 * Y).astype(np.float32)
+    rule = np.random.default_rng(1).standard_normal((d, m)).astype(np.float32)
+
+    def bare() -> None:
+        _ = X.T @ floats
+        _ = X @ rule
+
+    heading("One round in float32", f"n = {n:,}, m = {m}, d = {d}; milliseconds, medians")
+    rows, ratios = [], {}
+    for threads in sorted({1, blas_threads()}):
+        with threadpool_limits(threads):
+            fast, ours, exact = (
+                float(np.median(times))
+                for times in take_turns([bare, round_of(X, Y, "float32"), round_of(X, Y)], 9)
+            )
+        ratios[threads] = ours / fast
+        rows.append([f"{threads}", *(f"{1e3 * s:.1f}" for s in (fast, ours))])
+        rows[-1] += [f"{ours / fast:.2f}", f"{1e3 * exact:.1f}"]
+    table(["threads", "two bare products", "a round", "ratio", "a round in float64"], rows)
+    for threads, ratio in ratios.items():
+        verdict(f"{threads} threads: at most {LIMIT_RATIO} times", ratio <= LIMIT_RATIO)
+
+
+def round_of(X: np.ndarray, Y: np.ndarray, dtype: str = "float64") -> Callable[[], object]:
+    learner = Learner(Sample(X, Y, dtype=dtype), ErrorRate(), RegressionOracle())
+    weights = np.random.default_rng(1).normal(scale=1.0 / len(X), size=len(X))
+    return lambda: learner.respond(weights)
+
+
+def people(size: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    X, Y = make_people(**size)
+    return X.astype(np.float32), Y
+
+
+# 2. Memory
+
+
+def report_memory() -> None:
+    heading("Memory of a fit", f"n = {SIZE['n']:,}, m = {SIZE['m']}, d = {SIZE['d']}; MB")
+    found = measure_elsewhere(SIZE)
+    given = found["given"] / MB
+    table(
+        ["X and labels", "beyond them", "in all"],
+        [[f"{given:.0f}", f"{found['peak'] / MB - given:.0f}", f"{found['peak'] / MB:.0f}"]],
+    )
+    verdict(f"at most {LIMIT_MB} MB beyond", found["peak"] / MB - given <= LIMIT_MB)
+
+
+def measure_elsewhere(size: dict[str, int]) -> dict[str, float]:
+    """Fit in a fresh process and return what it printed."""
+    command = [sys.executable, __file__, "memory", json.dumps(size)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def measure_here(size: dict[str, int]) -> None:
+    """Fit once and print the peak over what is resident now, and what was given, in bytes."""
+    before = resident("VmRSS")
+    X, Y = people(size)
+    solver = ExponentiatedGradient(max_rounds=ROUNDS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        AverageFairClassifier(alpha=0.1, solver=solver, random_state=0, dtype="float32").fit(X, Y)
+    print(json.dumps({"peak": resident("VmHWM") - before, "given": X.nbytes + Y.nbytes}))
+
+
+# 3. Growth
+
+
+def report_growth() -> None:
+    heading("Growth of a round and of a fit's memory", "float32; milliseconds, MB; slope 1: linear")
+    for letter, sizes in GROWTH.items():
+        fixed = ", ".join(f"{key} = {sizes[0][key]:,}" for key in sizes[0] if key != letter)
+        rounds = [round_of(*people(size), "float32") for size in sizes]
+        seconds = [min(times) for times in take_turns(rounds, repeats=7)]
+        del rounds
+        memory = [measure_elsewhere(size)["peak"] for size in sizes]
+        grown = [size[letter] for size in sizes]
+        print(f"{fixed}:")
+        table(
+            [letter, *(f"{size:,}" for size in grown), "slope"],
+            [
+                ["ms", *(f"{1e3 * s:.1f}" for s in seconds), f"{slope(grown, seconds):.2f}"],
+                ["MB", *(f"{one / MB:.0f}" for one in memory), f"{slope(grown, memory):.2f}"],
+            ],
+        )
+        print()
+
+
+# 4. A cluster
+
+
+def report_dask() -> None:
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    size = {"n": 100_000, "m": 200, "d": 32}
+    X, Y = people(size)
+    solver = ExponentiatedGradient.published(20)
+
+    def fit(*data: object) -> AverageFairClassifier:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            settings = {"alpha": 0.1, "solver": solver, "random_state": 0, "dtype": "float32"}
+            return AverageFairClassifier(**settings).fit(*data)
+
+    heading(
+        "Dask, two processes of one thread on this machine",
+        ", ".join(f"{key} = {value:,}" for key, value in size.items()),
+    )
+    rows, rates = [], []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        for name, data in (
+            ("here, one thread", (X, Y)),
+            ("here, all threads", (X, Y)),
+            ("cluster, 2 chunks", [da.from_array(one, chunks=(50_000, -1)) for one in (X, Y)]),
+            ("cluster, 10 chunks", [da.from_array(one, chunks=(10_000, -1)) for one in (X, Y)]),
+        ):
+            with threadpool_limits(1 if "one" in name else None):
+                model = fit(*data)
+            known = model.certificate_
+            rates.append(model.individual_rates_)
+            rows.append([name, f"{1e3 * known.seconds / known.rounds:.1f}", f"{known.error:.6f}"])
+    table(["", "ms a round", "error"], rows)
+    apart = max(float(np.abs(one - rates[0]).max()) for one in rates)
+    print(f"Rates differ by at most {apart:.1e}.")
+    tiny = [da.from_array(one[:2000], chunks=(1000, -1)) for one in (X, Y)]
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        known = fit(*tiny).certificate_
+    print(f"Overhead: {1e3 * known.seconds / known.rounds:.1f} ms a round where there is no work.")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["memory"]:
+        measure_here(json.loads(sys.argv[2]))
+    else:
+        main()
