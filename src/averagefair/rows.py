@@ -8,7 +8,7 @@ in :mod:`averagefair.distributed`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -152,14 +152,24 @@ class ArrayRows:
         return ArrayRows(guarded(Part(kept, self.space.zeros((n, 0), "int8"), self.precision)))
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> ArrayRows:
-        """Return the same people with only the tasks of these positions."""
-        signs = self.space.xp.take(self.signs, self.space.asarray(tasks), axis=1)
+        """Return the same people with only the tasks of these positions (a file stays a file)."""
+        if is_mapped(self.signs):
+            shape = (len(self.everybody), len(tasks))
+            blocks = (self.signs[rows][:, tasks] for rows in row_blocks(*self.signs.shape))
+            signs = _in_a_file(blocks, shape, np.int8)
+        else:
+            signs = self.space.xp.take(self.signs, self.space.asarray(tasks), axis=1)
         return ArrayRows(guarded(Part(self.features, signs, self.precision)))
 
     def digests(self) -> list[str]:
         """Return a digest of each task's labels."""
-        signs = self.space.to_host(self.signs)
-        return [blake2b(column.tobytes(), digest_size=8).hexdigest() for column in signs.T]
+        digests = [blake2b(digest_size=8) for _ in range(self.signs.shape[1])]
+        # A block at a time: to go down each column of a file would read it once for each task.
+        for rows in row_blocks(*self.signs.shape):
+            block = self.space.to_host(self.signs[rows, :])
+            for digest, column in zip(digests, block.T, strict=True):
+                digest.update(column.tobytes())
+        return [digest.hexdigest() for digest in digests]
 
 
 def guarded(part: Part) -> Part:
@@ -198,35 +208,64 @@ def finite_features(table: Table, dtype: str = "float64", first_row: int = 0) ->
     """Return a table's cells as numbers of this precision, all of them finite."""
     space, kept = Space.of(table.cells), "float64" if dtype == "float64" else "float32"
     with np.errstate(over="ignore", invalid="ignore"):
-        cells = space.contiguous(space.asarray(table.cells, kept))
+        cells = _contiguous(table.cells, space, kept)
         # One pass and no temporary: a sum is finite when every term is, overflow aside.
         suspicious = not np.isfinite(float(space.xp.sum(cells)))
-    if suspicious and not bool(space.xp.all(space.xp.isfinite(cells))):
-        found = space.to_host(cells)
+    for rows in row_blocks(*cells.shape) if suspicious else ():
+        if bool(space.xp.all(space.xp.isfinite(cells[rows, :]))):
+            continue
+        found = space.to_host(cells[rows, :])
         row, column = map(int, np.argwhere(~np.isfinite(found))[0])
         name = table.columns[column] if table.columns else column
         kind = "NaN" if np.isnan(found[row, column]) else f"infinity (inf) in {kept}"
         raise InputError(
-            f"X must hold finite numbers; row {first_row + row}, column {name!r} is {kind}. Fill "
-            "or drop such cells first, e.g. with sklearn.impute.SimpleImputer."
+            f"X must hold finite numbers; row {first_row + rows.start + row}, column {name!r} is "
+            f"{kind}. Fill or drop such cells first, e.g. with sklearn.impute.SimpleImputer."
         )
     return cells
+
+
+def _contiguous(cells: Any, space: Space, kept: str) -> Any:
+    """Return cells as numbers of this kind, row after row; what is in a file stays in a file."""
+    if is_mapped(cells) and (cells.dtype != kept or not cells.flags.c_contiguous):
+        blocks = (cells[rows].astype(kept) for rows in row_blocks(*cells.shape))
+        return _in_a_file(blocks, cells.shape, np.dtype(kept))
+    return space.contiguous(space.asarray(cells, kept))
 
 
 def _signs(cells: Any, task_names: Sequence[str], first_row: int = 0) -> Any:
     """Read labels a block at a time, so that one byte a cell is all it takes."""
     if is_foreign(cells):
         return _foreign_signs(cells, task_names)
-    out = _scratch(cells.shape) if is_mapped(cells) else np.empty(cells.shape, dtype=np.int8)
-    for rows in row_blocks(*cells.shape):
-        out[rows] = read_signs(cells[rows], task_names, first_row + rows.start)
+    cuts = list(row_blocks(*cells.shape))
+    blocks = (read_signs(cells[rows], task_names, first_row + rows.start) for rows in cuts)
+    if is_mapped(cells):
+        return _in_a_file(blocks, cells.shape, np.int8)
+    out = np.empty(cells.shape, dtype=np.int8)
+    for rows, block in zip(cuts, blocks, strict=True):
+        out[rows] = block
     return out
 
 
-def _scratch(shape: tuple[int, ...]) -> SignArray:
-    """Return room in a file without a name, for labels that are in a file because they are many."""
-    with tempfile.TemporaryFile(prefix="averagefair-") as file:
-        return np.memmap(file, dtype=np.int8, mode="w+", shape=shape)
+def _in_a_file(blocks: Iterable[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Write blocks of rows to a file without a name, for what is in a file because it is much.
+
+    The file is gone when the array is.
+    """
+    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    try:
+        with tempfile.TemporaryFile(prefix="averagefair-") as file:
+            # Written, not stored through the map: on a full disk that would end the process.
+            for block in blocks:
+                file.write(np.ascontiguousarray(block).data)
+            file.flush()
+            return np.memmap(file, dtype=dtype, mode="r", shape=shape)
+    except OSError as error:
+        raise InputError(
+            f"{size / 1e6:,.0f} MB could not be written to the folder for temporary files, "
+            f"{tempfile.gettempdir()}: {error.strerror}. Make room there, or set TMPDIR to a "
+            "folder that has it."
+        ) from error
 
 
 def _foreign_signs(cells: Any, task_names: Sequence[str]) -> Any:

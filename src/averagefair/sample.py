@@ -318,11 +318,15 @@ def _tasks(
 
 
 def _observed_everywhere(part: Part) -> NDArray[np.bool_]:
-    return np.asarray(part.space.to_host(part.space.xp.all(part.signs != 0, axis=0)))
+    space, everywhere = part.space, np.ones(part.signs.shape[1], dtype=np.bool_)
+    for rows in part.blocks(len(everywhere)):
+        everywhere &= space.to_host(space.xp.all(part.signs[rows, :] != 0, axis=0))
+    return everywhere
 
 
 def _count_blanks(part: Part) -> int:
-    return int(part.space.xp.count_nonzero(part.signs == 0))
+    count = part.space.xp.count_nonzero
+    return sum(int(count(part.signs[rows, :] == 0)) for rows in part.blocks(part.signs.shape[1]))
 
 
 def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:

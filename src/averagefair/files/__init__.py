@@ -1,9 +1,11 @@
 """Tables in files: CSV and Parquet in and out, every complaint with file, column and row.
 
 Nothing is guessed from the first rows: each CSV cell is read as written, then turned into what the
-reader asks for. Nothing is half-written: a file appears whole or not at all.
+reader asks for. Nothing is half-written: a file appears whole or not at all. Tables larger than
+memory pass through from Parquet to files that are learned from where they are.
 """
 
+from averagefair.files.mapped import MappedPeople, map_parquet
 from averagefair.files.reading import STREAM, read_file
 from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output, write_table, write_whole
@@ -12,7 +14,9 @@ __all__ = [
     "STREAM",
     "TABLES",
     "FileTable",
+    "MappedPeople",
     "check_output",
+    "map_parquet",
     "read_file",
     "write_table",
     "write_whole",

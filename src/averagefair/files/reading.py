@@ -46,7 +46,7 @@ def read_file(path: str) -> FileTable:
 def _parquet(data: bytes, source: str) -> dict[str, Any]:
     pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
     try:
-        _check_head(pq.read_schema(pa.BufferReader(data)).names, source)
+        check_head(pq.read_schema(pa.BufferReader(data)).names, source)
         table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
     except InputError:
         raise
@@ -79,7 +79,7 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
     else:
         _complain(failure, source)
     table = _without_empty_columns(table)
-    _check_head(table.column_names, source)
+    check_head(table.column_names, source)
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
@@ -143,13 +143,14 @@ def _lines(text: str) -> Iterator[str]:
     return (found.group() for found in _LINE.finditer(text))
 
 
-def _check_head(names: Sequence[str], source: str) -> None:
+def check_head(names: Sequence[str], source: str, option: str = "--id") -> None:
+    """Refuse columns without a name, and two of the same name."""
     seen: set[str] = set()
     for place, name in enumerate(names):
         if not name.strip():
             raise InputError(
                 f"{source}: column {place + 1} has no name. Name it; if it says who the row is, "
-                "pass that name as --id."
+                f"pass that name as {option}."
             )
         if name in seen:
             raise InputError(f"{source}: two columns are called {name!r}. Rename one of them.")

@@ -41,6 +41,10 @@ class FileTable:
     ids : array of str, shape (n,), or None
         Who each row is, once :meth:`by` has said where that stands.
     id_column : str, or None
+    first : int, or None
+        Where the rows begin in the file, if they are only some of its rows.
+    dashes : str
+        What stands before the names of options in messages: nothing where they are arguments.
     """
 
     source: str
@@ -48,6 +52,8 @@ class FileTable:
     digest: str = ""
     ids: NDArray[np.str_] | None = None
     id_column: str | None = None
+    first: int | None = None
+    dashes: str = "--"
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -64,21 +70,13 @@ class FileTable:
         if column is None:
             return self
         rows = len(self)
-        self.require([column], "--id")
+        self.require([column], self.option("id"))
         columns = self.columns.values()
         while rows and not any(_filled(one[rows - 1].as_py()) for one in columns):
             rows -= 1  # empty rows at the end, as spreadsheets leave them
         if rows < len(self):
             return self.take(np.arange(rows)).by(column)
-        values = self.values(column, "--id")
-        for row, value in enumerate(values):
-            if is_missing(value) or value == "":
-                self.refuse(row, column, "the id is blank; every row must say who it is")
-            if isinstance(value, list | dict | bytes):
-                self.refuse(row, column, f"an id must be a word or a number; got {value!r}")
-        cells = np.empty(len(values), dtype=object)
-        cells[:] = values
-        ids = id_text(cells)
+        ids = self.ids_in(column)
         first: dict[str, int] = {}
         for row, one in enumerate(ids.tolist()):
             if first.setdefault(one, row) != row:
@@ -89,6 +87,22 @@ class FileTable:
                     "one row",
                 )
         return replace(self, ids=ids, id_column=column)
+
+    def ids_in(self, column: str) -> NDArray[np.str_]:
+        """Return a column as ids, shape (n,); a blank is refused, the same id twice is not."""
+        values = self.values(column, self.option("id"))
+        for row, value in enumerate(values):
+            if is_missing(value) or value == "":
+                self.refuse(row, column, "the id is blank; every row must say who it is")
+            if isinstance(value, list | dict | bytes):
+                self.refuse(row, column, f"an id must be a word or a number; got {value!r}")
+        cells = np.empty(len(values), dtype=object)
+        cells[:] = values
+        return id_text(cells)
+
+    def option(self, name: str) -> str:
+        """Return what an option is called in messages."""
+        return f"{self.dashes}{name}"
 
     def take(self, rows: NDArray[np.intp]) -> FileTable:
         """Return some of the rows, in this order."""
@@ -141,7 +155,8 @@ class FileTable:
                 row,
                 names[place],
                 f"holds {given!r} where a finite number must stand ({int(wrong.sum()):,} such "
-                f"cells, in {some_of(in_all)}). Fill them, or leave the columns or the rows out",
+                f"cells{self._among()}, in {some_of(in_all)}). Fill them, or leave the columns or "
+                "the rows out",
             )
         return out
 
@@ -173,10 +188,17 @@ class FileTable:
         who = ""
         if self.ids is not None and column != self.id_column:
             who = f" ({self.id_column} {self.ids[row]!s})"
-        raise InputError(f"{self.source}: row {row + 1}{who}, column {column!r}: {what}.")
+        place = (self.first or 0) + row + 1
+        raise InputError(f"{self.source}: row {place}{who}, column {column!r}: {what}.")
+
+    def _among(self) -> str:
+        if self.first is None:
+            return ""
+        return f" among rows {self.first + 1} to {self.first + len(self)}"
 
     def _between(self, names: Sequence[str], rule: str, *, ends_only: bool) -> NDArray[np.float64]:
-        out = self._numbers(names, rule, "If the column is no task, choose others (--tasks)")
+        remedy = f"If the column is no task, choose others ({self.option('tasks')})"
+        out = self._numbers(names, rule, remedy)
         known = np.isnan(out) | (out == 0) | (out == 1)
         if not ends_only:
             known |= (out >= 0) & (out <= 1)
@@ -206,14 +228,15 @@ class FileTable:
             text += f". Other columns hold no numbers either: {some_of([repr(n) for n, _ in more])}"
         text += f". {remedy}"
         if self.id_column is None:
-            text += f"; if it says who a row is, pass --id {name}"
+            given = f"--id {name}" if self.dashes else f"id={name!r}"
+            text += f"; if it says who a row is, pass {given}"
         self.refuse(first.row, name, text)
 
     def _no_column(self, name: str, option: str) -> NoReturn:
         near = get_close_matches(name, list(self.columns), 1)
         meant = f" Did you mean {near[0]!r}?" if near else ""
         if "," in name:
-            meant += " To name several, repeat the option."
+            meant += f" To name several, {'repeat the option' if self.dashes else 'pass a list'}."
         if len(self.columns) == 1:
             meant += " Is the first line the head?"
         raise InputError(

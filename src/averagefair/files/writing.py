@@ -36,7 +36,7 @@ def check_output(
         if target.exists() and any(one.exists() and target.samefile(one) for one in given):
             raise InputError(f"{path} is an input too, and would be lost; give another name.")
         if not target.exists() or target.is_file():
-            trial = _beside(target.resolve())
+            trial = beside(target.resolve())
             os.close(os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             trial.unlink()
     except OSError as error:
@@ -65,7 +65,7 @@ def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
         if target.exists() and not target.is_file():  # a pipe or a device takes it as it comes
             target.write_bytes(content)
             return
-        trial = _beside(target)
+        trial = beside(target)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         with os.fdopen(os.open(trial, flags, 0o600 if private else 0o666), "wb") as file:
             temporary = trial
@@ -82,7 +82,7 @@ def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _beside(target: Path) -> Path:
+def beside(target: Path) -> Path:
     """Return a name for a temporary file in the same folder."""
     return target.with_name(f".{secrets.token_hex(8)}.part")
 

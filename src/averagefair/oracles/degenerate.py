@@ -31,12 +31,14 @@ def constant_tasks(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.bool_]]
 def _labels_shown(part: Part, counts: Any) -> NDArray[np.bool_]:
     """Return which tasks show a label 0, and which a label 1, among those present; (2, m)."""
     space, xp = part.space, part.space.xp
-    present = counts > 0
-    signs = part.signs if bool(xp.all(present)) else part.signs[present]
-    if not signs.shape[0]:
-        return np.zeros((2, signs.shape[1]), dtype=np.bool_)
-    shown = xp.stack([xp.max(signs, axis=0) > 0, xp.min(signs, axis=0) < 0])
-    return space.to_host(shown)
+    shown = np.zeros((2, part.signs.shape[1]), dtype=np.bool_)
+    for rows in part.blocks(part.signs.shape[1]):
+        signs, present = part.signs[rows, :], counts[rows] > 0
+        if not bool(xp.all(present)):
+            signs = signs[present]
+        if signs.shape[0]:
+            shown |= space.to_host(xp.stack([xp.max(signs, axis=0) > 0, xp.min(signs, axis=0) < 0]))
+    return shown
 
 
 def warn_of_constant_tasks(sample: Sample, oracle: Oracle) -> None:
