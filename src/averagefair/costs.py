@@ -92,8 +92,10 @@ class Costs:
         """Labels as signs, shape (n, k)."""
         return self.sample.signs
 
-    def gaps(self, rows: slice = slice(None)) -> FloatArray:
-        """Return the cost gaps c1 - c0 of these people, shape (rows, k): decide 1 where negative.
+    def gaps(self, rows: slice = slice(None), columns: slice = slice(None)) -> FloatArray:
+        """Return the cost gaps c1 - c0 of these people and tasks: decide 1 where negative.
+
+        Shape (rows, columns).
 
         Examples
         --------
@@ -103,7 +105,8 @@ class Costs:
         """
         alike = self.false_positive is self.false_negative
         false_negative = None if alike else self.false_negative[rows]
-        return np.asarray(gaps(self.signs[rows], self.false_positive[rows], false_negative))
+        signs = self.signs[rows, columns]
+        return np.asarray(gaps(signs, self.false_positive[rows], false_negative))
 
 
 def gaps(signs: Any, false_positive: Any, false_negative: Any | None) -> Any:

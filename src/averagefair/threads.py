@@ -1,4 +1,4 @@
-"""Threads: one for the linear algebra of many small blocks.
+"""Threads: one for the linear algebra, or the loops of OpenMP, of many small blocks.
 
 Products over a block of people are too small to gain from a second thread, and where other work
 keeps the machine busy, threads that wait for each other take several times as long. Measured on an
@@ -39,6 +39,14 @@ def one_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _limit.restore_original_limits()
+
+
+def one_openmp_thread() -> Any:
+    """Return a context in which OpenMP's loops of this thread have no other thread to wait for.
+
+    Unlike the linear algebra's limit it is each thread's own: the libraries of OpenMP keep it so.
+    """
+    return _controller().limit(limits=1, user_api="openmp")
 
 
 def blas_threads() -> int:
