@@ -8,7 +8,7 @@ makes its parts again from their source, on another worker, and the fit goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
@@ -120,7 +120,9 @@ class ClusterRows:
         """Where features and labels are, in words."""
         return "a Dask cluster"
 
-    def collect(self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]) -> list[Any]:
+    def results(
+        self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]
+    ) -> Iterator[Any]:
         """Have the workers do some work on the parts they hold; the results in order."""
         client, config = _client(), extra("dask", "dask").config
         cuts = [slice(*ends) for ends in pairwise(self.starts)]
@@ -137,7 +139,7 @@ class ClusterRows:
                 )
                 for part, rows in zip(self.parts, cuts, strict=True)
             ]
-        return list(client.gather(futures))
+        return iter(client.gather(futures))
 
     def read_labels(self, Y: Any) -> Table:
         """Read labels, a Dask collection or any other table."""
@@ -167,7 +169,7 @@ class ClusterRows:
 
     def digests(self) -> list[str]:
         """Return a digest of each task's labels."""
-        by_task = zip(*self.collect(_digests, (), {}), strict=True)
+        by_task = zip(*self.results(_digests, (), {}), strict=True)
         return [blake2b(b"".join(parts), digest_size=8).hexdigest() for parts in by_task]
 
     def _rows(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from averagefair.blocks import CELLS_PER_BLOCK, row_blocks
 from averagefair.spaces import Space
-from averagefair.threads import blas_threads, one_thread
+from averagefair.threads import block_threads, one_thread
 
 # A GPU works on blocks as large as this; smaller ones would not keep it busy.
 _CELLS_ON_GPU = 64_000_000
@@ -67,10 +67,10 @@ Work = Callable[..., Any]
 """Takes a Part, then vectors over its people, then settings by name."""
 
 
-def collect(
+def results(
     work: Work, whole: Part, by_person: Sequence[Any], settings: dict[str, Any]
-) -> list[Any]:
-    """Do some work on all people of this machine; a result for each piece of them, in order.
+) -> Iterator[Any]:
+    """Do some work on all people of this machine; yield a result for each piece, in order.
 
     Parameters
     ----------
@@ -85,20 +85,20 @@ def collect(
     if whole.space.is_gpu:
         needed = 16 * min(len(whole) * max(1, whole.signs.shape[1]), _CELLS_ON_GPU)
         with whole.space.guarded("a block of people x tasks", needed):
-            return [work(whole, *by_person, **settings)]
+            yield work(whole, *by_person, **settings)
+        return
     if len(pieces) == 1:
-        return [work(whole, *by_person, **settings)]
+        yield work(whole, *by_person, **settings)
+        return
 
     def piece(rows: slice) -> Any:
         cut = (None if vector is None else vector[rows] for vector in by_person)
         return work(whole[rows], *cut, **settings)
 
-    threads = min(blas_threads(), len(pieces))
+    threads = min(block_threads(), len(pieces))
     # Each thread has its own blocks: threads that share a product wait for each other.
-    with one_thread():
-        if threads == 1:
-            return [piece(rows) for rows in pieces]
-        return list(_pool(threads).map(piece, pieces))
+    with one_thread(spread=True):
+        yield from map(piece, pieces) if threads == 1 else _pool(threads).map(piece, pieces)
 
 
 def _pieces(whole: Part) -> list[slice]:

@@ -8,7 +8,7 @@ in :mod:`averagefair.distributed`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
-from averagefair.parts import Part, Work, collect
+from averagefair.parts import Part, Work, results
 from averagefair.spaces import Space, is_foreign, is_mapped
 from averagefair.tables import Table, check_one_space, read_table
 
@@ -59,8 +59,10 @@ class Rows(Protocol):
     def whereabouts(self) -> str:
         """Where features and labels are, in words."""
 
-    def collect(self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]) -> list[Any]:
-        """Do some work on all people; a result for each part of them, in order."""
+    def results(
+        self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]
+    ) -> Iterator[Any]:
+        """Do some work on all people; yield a result for each part of them, in order."""
 
     def read_labels(self, Y: Any) -> Table:
         """Read labels of these people on other tasks, as far as it takes to know their names."""
@@ -130,9 +132,11 @@ class ArrayRows:
         """Where the arrays live, in words."""
         return str(self.space)
 
-    def collect(self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]) -> list[Any]:
+    def results(
+        self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]
+    ) -> Iterator[Any]:
         """Do some work on all people, in threads where they are many."""
-        return collect(work, self.everybody, by_person, settings)
+        return results(work, self.everybody, by_person, settings)
 
     def read_labels(self, Y: Any) -> Table:
         """Read labels of the same library and device."""

@@ -180,7 +180,11 @@ class Sample:
         **settings
             The same for everybody; NumPy arrays or plain objects.
         """
-        return self.rows.collect(work, by_person, settings)
+        return list(self.rows.results(work, by_person, settings))
+
+    def total(self, work: Work, *by_person: Any, **settings: Any) -> Any:
+        """Do some work as ``collect`` does, and add up the results as they come, in order."""
+        return sum(self.rows.results(work, by_person, settings))
 
     def with_labels(
         self,
@@ -250,7 +254,7 @@ class Sample:
         return other
 
     def __repr__(self) -> str:
-        blank = sum(self.collect(_count_blanks))
+        blank = self.total(_count_blanks)
         return f"Sample(n={self.n}, m={self.m}, d={self.d}, unobserved={blank})"
 
 

@@ -17,19 +17,27 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
-_inside = 0
+_inside, _for_blocks = 0, 1
 _limit: Any = None
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Have the linear algebra run on one thread.
+def one_thread(*, spread: bool = False) -> Iterator[None]:
+    """Have each product of the linear algebra run on one thread.
 
     The limit holds for the whole process: the first to enter sets it, the last to leave lifts it.
+
+    Parameters
+    ----------
+    spread : bool, default False
+        Whether blocks may be spread over the threads that products do without. Threads of the
+        linear algebra wait for work by turning in circles: a solver that lets one small product
+        between two rounds have them slows the next round down by half.
     """
-    global _inside, _limit
+    global _inside, _for_blocks, _limit
     with _lock:
         if _inside == 0:
+            _for_blocks = _blas_threads() if spread else 1
             _limit = _controller().limit(limits=1, user_api="blas")
         _inside += 1
     try:
@@ -49,8 +57,13 @@ def one_openmp_thread() -> Any:
     return _controller().limit(limits=1, user_api="openmp")
 
 
-def blas_threads() -> int:
-    """Return how many threads the linear algebra may use: what the user or the machine has set."""
+def block_threads() -> int:
+    """Return how many threads blocks may be spread over: what the user or the machine has set."""
+    with _lock:
+        return _for_blocks if _inside else _blas_threads()
+
+
+def _blas_threads() -> int:
     counts = [one.num_threads for one in _controller().select(user_api="blas").lib_controllers]
     return max(counts, default=1)
 

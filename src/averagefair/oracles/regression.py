@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.blocks import scratch
 from averagefair.costs import TIE, Costs, gaps
 from averagefair.errors import InputError
 from averagefair.oracles.degenerate import constant_tasks
@@ -50,13 +51,15 @@ class LinearThresholds:
         return scores < -space.asarray(self.intercepts, dtype)
 
     def count_mistakes(self, part: Part, by_label: bool) -> tuple[Any, ...] | None:
-        """Count everybody's mistakes without writing the scores down, where a GPU can.
+        """Count everybody's mistakes without writing down the scores of more than a block.
 
         Returns
         -------
         tuple of integer arrays of shape (rows,), or None where there is no such way
             All mistakes; or those on label 0, then those on label 1.
         """
+        if part.space.is_numpy:
+            return self._count_here(part, by_label)
         fused = _fused(part)
         if fused is None:
             return None
@@ -70,9 +73,37 @@ class LinearThresholds:
         )
         return tuple(counted) if by_label else (counted,)
 
+    def _count_here(self, part: Part, by_label: bool) -> tuple[NDArray[np.uint32], ...]:
+        k, dtype = part.signs.shape[1], part.features.dtype
+        coefficients, highest = self.coefficients.astype(dtype), -self.intercepts.astype(dtype)
+        out = np.empty((1 + by_label, len(part)), dtype=np.uint32)
+        for rows in part.blocks(k):
+            signs, size = part.signs[rows], rows.stop - rows.start
+            scores, ones, marks = (
+                scratch(name, size, k, kind)
+                for name, kind in (("scores", dtype), ("ones", np.bool_), ("marks", np.bool_))
+            )
+            np.matmul(part.features[rows], coefficients, out=scores)
+            np.less(scores, highest, out=ones)
+            if by_label:
+                np.greater(signs, 0, out=marks)
+                out[0, rows] = _count(np.logical_and(marks, ones, out=marks))
+                np.less(signs, 0, out=marks)
+                out[1, rows] = _count(np.greater(marks, ones, out=marks))
+            else:
+                # Wrong is label 0, sign +1, decided 1, and label 1, sign -1, decided 0.
+                decided = scratch("decided", size, k, np.int8)
+                np.subtract(np.multiply(ones.view(np.int8), 2, out=decided), 1, out=decided)
+                out[0, rows] = _count(np.equal(signs, decided, out=marks))
+        return tuple(out)
+
     def key(self) -> Hashable:
         """Return the coefficients' bytes."""
         return self.coefficients.tobytes(), self.intercepts.tobytes()
+
+
+def _count(marks: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    return np.asarray(np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32))
 
 
 def _fused(part: Part) -> Any:
@@ -141,7 +172,7 @@ class _Regression:
         low = np.min([one for _, one, _ in firsts], axis=0)
         high = np.max([one for _, _, one in firsts], axis=0)
         # The first mean is off by rounding; what is left of it matters where the mean is large.
-        rest, square = sum(sample.collect(_second_moments, counts, mean=mean)) / people
+        rest, square = sample.total(_second_moments, counts, mean=mean) / people
         mean += rest
         deviation = np.sqrt(np.maximum(square - rest * rest, 0.0))
         # A column that varies by rounding alone is constant: it gets no coefficient.
@@ -177,10 +208,8 @@ class _Regression:
         rank, tasks = self.whiten.shape[1], self.partial.tasks
         if not tasks.size:
             return np.zeros((0, len(self.whiten), len(self.whiten)))
-        second = sum(
-            sample.collect(
-                _masked_sums, sample.counts, whiten=self.whiten, tasks=tasks, **self._standard
-            )
+        second = sample.total(
+            _masked_sums, sample.counts, whiten=self.whiten, tasks=tasks, **self._standard
         )
         gram = second.T.reshape(-1, rank, rank) + penalty.T @ penalty
         inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
@@ -190,7 +219,7 @@ class _Regression:
         """Answer all tasks: coefficients = moments (A^T G)."""
         alike = costs.false_positive is costs.false_negative
         prices = costs.false_positive, None if alike else costs.false_negative
-        right = sum(costs.sample.collect(_gap_sums, *prices, **self._standard)).T
+        right = costs.sample.total(_gap_sums, *prices, **self._standard).T
         beta = self.moments @ right
         here, there = self.partial.among(costs.tasks)
         if here.size:
@@ -230,7 +259,7 @@ def _gap_sums(
     standard = [space.asarray(one, _name(part)) for one in (mean, inverse)]
     for rows in part.blocks(max(k, d + 1)):
         design = _design(part.features[rows, :], *standard)
-        signs = xp.astype(part.signs[rows, :], dtype)
+        signs = _as_numbers(part.signs[rows, :], dtype)
         price = xp.astype(false_positive[rows], dtype, copy=False)
         if false_negative is None:
             design *= price[:, None]
@@ -244,6 +273,14 @@ def _gap_sums(
     return space.to_host(total)
 
 
+def _as_numbers(signs: Any, dtype: Any) -> Any:
+    if not isinstance(signs, np.ndarray):
+        return Space.of(signs).xp.astype(signs, dtype)
+    out = scratch("signs", signs.shape[0], signs.shape[1], dtype)
+    np.copyto(out, signs)
+    return out
+
+
 def _name(part: Part) -> str:
     return "float64" if part.precision == "float64" else "float32"
 
@@ -253,7 +290,7 @@ def _design(features: Any, mean: Any, inverse: Any) -> Any:
     space = Space.of(features)
     n, d = features.shape
     if space.is_numpy:
-        design = np.empty((n, d + 1), dtype=features.dtype)
+        design = scratch("design", n, d + 1, features.dtype)
         design[:, 0] = 1.0
         np.subtract(features, mean, out=design[:, 1:])
         design[:, 1:] *= inverse

@@ -15,6 +15,7 @@ from averagefair.errors import SolverTimeoutError
 from averagefair.protocols import Hypothesis
 from averagefair.request import Request
 from averagefair.sample import FloatArray
+from averagefair.threads import one_thread
 
 
 class Round(NamedTuple):
@@ -157,7 +158,8 @@ def iterate(
     start, trouble = perf_counter(), ""
     end = np.inf if time_limit is None else start + time_limit
     try:
-        stop_reason = _loop(run, rounds, max_rounds, end, callback, has_answer)
+        with one_thread(spread=True):
+            stop_reason = _loop(run, rounds, max_rounds, end, callback, has_answer)
     except KeyboardInterrupt:
         if not (rounds or has_answer):
             raise
