@@ -5,12 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Several processes at once: then each is faster with one thread for its matrix products.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# The tests run on PyTorch too. A build for the processor alone is enough; name another with
+# make TORCH='torch==...' test, or TORCH= to leave it out (its tests then say that they are skipped).
+TORCH ?= torch==2.13.0
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # Communities and Crime where a copy lies beside the repository; else AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-browser screenshots experiments test-long check bench clean
+.PHONY: demo test test-browser screenshots experiments test-long check bench bench-scale clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -42,6 +45,17 @@ check: $(VENV)/.check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# How near to the floor of the machine; the GPU's part where there is one (PyTorch with Triton).
+# What they print goes into docs/performance.md.
+bench-scale: $(VENV)/.test
+	mkdir -p results/bench
+	$(BIN)/python benchmarks/scale.py | tee results/bench/scale.txt
+	$(BIN)/python benchmarks/weighted_oracle.py 1 | tee results/bench/weighted_oracle.txt
+	@if $(BIN)/python -c 'import sys, torch, triton; sys.exit(not torch.cuda.is_available())' 2> /dev/null; \
+		then $(BIN)/python benchmarks/gpu.py | tee results/bench/gpu.txt; \
+		else echo 'No GPU here: benchmarks/gpu.py was left out.'; fi
+	$(BIN)/python docs/performance.py results/bench
+
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py
 	$(BIN)/python benchmarks/column_generation.py
@@ -59,6 +73,7 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(if $(TORCH),$(BIN)/python -m pip install --quiet '$(TORCH)')
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	@touch $@
 

@@ -276,11 +276,13 @@ def make_people(
     X = rng.standard_normal((n, d))
     Y = np.empty((n, m), dtype=np.float32 if blank else np.int8)
     rule = rng.standard_normal((d, m))
-    for start in range(0, n, 2_000):
-        scores = X[start : start + 2_000] @ rule
-        Y[start : start + 2_000] = scores + rng.normal(scale=d**0.5, size=scores.shape) > 0
+    step = max(1, 400_000 // m)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        scores = X[rows] @ rule
+        Y[rows] = scores + rng.normal(scale=d**0.5, size=scores.shape) > 0
         if blank:
-            Y[start : start + 2_000][rng.random(scores.shape) < blank] = np.nan
+            Y[rows][rng.random(scores.shape) < blank] = np.nan
     return X, Y
 
 

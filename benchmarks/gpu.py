@@ -8,7 +8,8 @@
 2. One round, Learner and all, at n = 1,000,000, m = 1,000, d = 64, beside plain PyTorch and beside
    the two bare matrix products. Medians, synchronised.
 3. Whole fits on that population: 1000 rounds of exponentiated gradient, and column generation with
-   a limit on its time. Seconds from arrays on the device to a certified model.
+   a limit on its time, at the same alpha and at half of the spread that the averages came to.
+   Seconds from arrays on the device to a certified model.
 
 ``--small`` runs everything at small sizes on whatever device there is, to see that it runs.
 """
@@ -27,6 +28,7 @@ from common import heading, machine, table, verdict
 
 from averagefair import (
     AverageFairClassifier,
+    Certificate,
     ColumnGeneration,
     ExponentiatedGradient,
     Learner,
@@ -41,7 +43,7 @@ DEVICE = torch.device("cuda" if CUDA else "cpu")
 SMALL = "--small" in sys.argv
 N, M, D = (5_000, 40, 16) if SMALL else (1_000_000, 1_000, 64)
 ROUNDS = 50 if SMALL else 1000
-CG_SECONDS = (1.0,) if SMALL else (2.0, 4.0, 6.0)
+CG_SECONDS = (1.0,) if SMALL else (2.0, 4.0)
 ROUND_LIMIT, FIT_LIMIT = 6.0, 8.0
 GB = 1e9
 
@@ -214,46 +216,57 @@ def report_round(X: torch.Tensor, Y: torch.Tensor) -> None:
 
 
 def report_fits(X: torch.Tensor, Y: torch.Tensor) -> None:
-    heading("Whole fits", f"alpha = {ALPHA}, float32; from arrays on the device to the certificate")
-    solvers = {f"exponentiated gradient, {ROUNDS} rounds": ExponentiatedGradient.published(ROUNDS)}
-    solvers |= {
-        f"column generation, {limit:g} s": ColumnGeneration(time_limit=limit)
-        for limit in CG_SECONDS
-    }
-    rows, found = [], []
-    for name, solver in solvers.items():
-        model = AverageFairClassifier(alpha=ALPHA, solver=solver, random_state=0, dtype="float32")
-        _, seconds, memory = peak(lambda one=model: one.fit(X, Y))
-        known = model.certificate_
-        found.append((known, seconds))
-        rows.append(
-            [
-                name,
-                f"{known.error:.4f}",
-                f"{known.spread:.4f}",
-                str(known.rounds),
-                str(known.oracle_calls // M),
-                str(known.columns),
-                f"{known.seconds:.2f}",
-                f"{seconds:.2f}",
-                f"{memory:.1f}",
-            ]
-        )
-    head = ["", "error", "spread", "rounds", "answers", "columns", "solver s", "fit s", "GB"]
+    heading("Whole fits", "float32; from arrays on the device to the certificate")
+    averages = ExponentiatedGradient.published(ROUNDS)
+    rows = []
+    theirs, slow = fit(X, Y, ALPHA, averages, f"averages, {ROUNDS} rounds", rows)
+    # As fair as the averages turned out to be, not only as they were asked to be.
+    same, ours = theirs.spread / 2, []
+    for alpha, limit in ((ALPHA, CG_SECONDS[0]), *((same, limit) for limit in CG_SECONDS)):
+        columns = ColumnGeneration(time_limit=limit)
+        ours.append(fit(X, Y, alpha, columns, f"columns, {limit:g} s", rows))
+    head = [
+        "",
+        "alpha",
+        "error",
+        "spread",
+        "rounds",
+        "answers",
+        "columns",
+        "solver s",
+        "fit s",
+        "GB",
+    ]
     table(head, rows)
     print(f"Inputs: X {X.nbytes / GB:.2f} GB, labels {Y.nbytes / GB:.2f} GB.")
-    (theirs, slow), *ours = found
     verdict(f"{ROUNDS} rounds within {FIT_LIMIT:g} s", theirs.seconds <= FIT_LIMIT)
     better = [
-        seconds
+        (seconds, known.error)
         for known, seconds in ours
-        if known.error < theirs.error and known.spread <= max(theirs.spread, 2 * ALPHA) + 1e-6
+        if known.error < theirs.error and known.spread <= theirs.spread + 1e-6
     ]
-    verdict(
-        "column generation as fair, with less error, in less time",
-        bool(better) and min(better) < slow,
-        f"{min(better):.2f} s against {slow:.2f} s" if better else "",
+    told = f"{min(better)[0]:.2f} s against {slow:.2f} s" if better else ""
+    verdict("columns as fair, with less error, in less time", min(better)[0] < slow, told)
+
+
+def fit(
+    X: torch.Tensor,
+    Y: torch.Tensor,
+    alpha: float,
+    solver: ExponentiatedGradient | ColumnGeneration,
+    name: str,
+    rows: list[list[str]],
+) -> tuple[Certificate, float]:
+    """Fit, add a row to the table, return the certificate and the seconds of the whole fit."""
+    model = AverageFairClassifier(alpha=alpha, solver=solver, random_state=0, dtype="float32")
+    _, seconds, memory = peak(lambda: model.fit(X, Y))
+    known = model.certificate_
+    figures = [f"{one:.4f}" for one in (alpha, known.error, known.spread)]
+    counts = [str(one) for one in (known.rounds, known.oracle_calls // M, known.columns)]
+    rows.append(
+        [name, *figures, *counts, f"{known.seconds:.2f}", f"{seconds:.2f}", f"{memory:.1f}"]
     )
+    return known, seconds
 
 
 if __name__ == "__main__":

@@ -143,6 +143,21 @@ def test_the_audit_pages_python_runs_as_it_stands(capsys, tmp_path, monkeypatch)
     assert (tmp_path / "audit.png").exists()
 
 
+def test_the_performance_pages_python_runs_as_it_stands(tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed")
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    here, cluster = page.split("## A cluster")
+    monkeypatch.chdir(tmp_path)
+    run_python_of(here)
+    (snippet,) = re.findall(r"```python\n(.*?)```", cluster, flags=re.DOTALL)
+    (tmp_path / "on_a_cluster.py").write_text(snippet)
+    done = subprocess.run([sys.executable, "on_a_cluster.py"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "requested alpha 0.1" in done.stdout
+    for recipe in re.findall(r"```py\n(.*?)```", cluster, flags=re.DOTALL):
+        compile(recipe, "page", "exec")
+
+
 def run_python_of(page):
     for snippet in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
         exec(compile(snippet, "page", "exec"), {})

@@ -100,26 +100,21 @@ class Learner:
         present = sample.individual_weights > 0
         # Everybody's rates one after the other, rate after rate: which of these are constrained.
         defined = space.to_host(self.meter.rho).reshape(sample.n, -1).T > 0
-        self._places = np.flatnonzero(defined & present)
-        people = self._places % sample.n
+        constrained = np.flatnonzero(defined & present)
+        self._places = _Places(constrained, defined.size, space)
+        people = constrained % sample.n
         self.constraints = Constraints(
             people,
-            self._places // sample.n,
+            constrained // sample.n,
             sample.individual_weights[people],
             rate_count=len(self.rates),
             space=space,
         )
-        self._everybody = self._places.size == defined.size
-        # Where each of all rates and people stands among the constraints; the rest, behind them.
-        standing = np.full(defined.size, self._places.size)
-        standing[self._places] = np.arange(self._places.size)
-        self._standing = None if self._everybody else space.asarray(standing)
-        self._taken = None if self._everybody else space.asarray(self._places)
         self.undefined = np.flatnonzero(~defined.all(axis=0) & present)
         self.cost_rule = self._cost_rule([one.rho for one in self.rates])
         objective = xp.concat([self.cost_rule.objective] * len(self.rates))
-        leverage = self._constrained(xp.concat(list(self.cost_rule.leverage)))
-        self.stakes = self._constrained(objective) / leverage
+        leverage = xp.concat(list(self.cost_rule.leverage))
+        self.stakes = self._places.take(objective) / self._places.take(leverage)
         self.calls = 0
         self._report_undefined(~defined & present)
         check_reach(oracle, sample)
@@ -193,26 +188,14 @@ class Learner:
         if rates.ndim > 1:
             xp = Space.of(rates).xp
             rates = xp.reshape(xp.matrix_transpose(rates), (-1,))
-        return self._constrained(rates)
-
-    def _constrained(self, everywhere: Any) -> Any:
-        """Return the constrained ones of a vector over all rates and people; (N,)."""
-        if self._everybody:
-            return everywhere
-        space = Space.of(everywhere)
-        places = self._places if space.is_numpy else self._taken
-        return space.xp.take(everywhere, places)
+        return self._places.take(rates)
 
     def scatter(self, weights: Any) -> Any:
         """Turn vectors over the constraints into vectors over all rates and people, 0 elsewhere.
 
         ``weights`` has shape (N,), or (k, N).
         """
-        if self._everybody:
-            return weights
-        space = self.sample.space
-        nothing = space.zeros((*weights.shape[:-1], 1))
-        return space.xp.take(space.xp.concat([weights, nothing], axis=-1), self._standing, axis=-1)
+        return self._places.put(weights)
 
     def _cost_rule(self, outside: Sequence[Any]) -> CostRule:
         """Return the rule with these estimates of rho, or the sample's own where None."""
@@ -251,6 +234,34 @@ class Learner:
                     "They carry no constraint.",
                     UndefinedRateWarning,
                 )
+
+
+class _Places:
+    """Some places of a long vector: what is there can be taken out, and put back among zeros."""
+
+    def __init__(self, places: NDArray[np.intp], size: int, space: Space) -> None:
+        self._all, self._space, self._places = len(places) == size, space, places
+        if not self._all:
+            self._there = space.asarray(places)
+            # Where each place of the long vector is filled from; the last is a zero.
+            source = np.full(size, len(places))
+            source[places] = np.arange(len(places))
+            self._source = space.asarray(source)
+
+    def take(self, long: Any) -> Any:
+        """Return what is at the places, shape (N,), of a vector here or on the host."""
+        if self._all:
+            return long
+        space = Space.of(long)
+        return space.xp.take(long, self._places if space.is_numpy else self._there)
+
+    def put(self, short: Any) -> Any:
+        """Return long vectors with these values, shape (..., N), at the places and 0 elsewhere."""
+        if self._all:
+            return short
+        nothing = self._space.zeros((*short.shape[:-1], 1))
+        padded = self._space.xp.concat([short, nothing], axis=-1)
+        return self._space.xp.take(padded, self._source, axis=-1)
 
 
 def check_reach(oracle: Oracle, sample: Sample) -> None:
