@@ -9,6 +9,7 @@ response; otherwise it is only as good as the oracle.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from averagefair.constraints import Constraints
 from averagefair.costs import CostRule, Costs
 from averagefair.errors import InputError, UndefinedRateWarning, some_of, warn
 from averagefair.measure import Measurement, Meter
+from averagefair.parts import room_for_a_block
 from averagefair.protocols import Hypothesis, Oracle, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
@@ -118,7 +120,8 @@ class Learner:
         self.calls = 0
         self._report_undefined(~defined & present)
         check_reach(oracle, sample)
-        self._best_response = oracle.bind(sample)
+        with self._enough_room("binding the oracle"):
+            self._best_response = oracle.bind(sample)
 
     @property
     def exact(self) -> bool:
@@ -166,14 +169,19 @@ class Learner:
         return lagrangian(play.error, play.rates, common_rates, weights, price)
 
     def _answer(self, rule: CostRule, weights: Any, tasks: NDArray[np.intp] | None) -> Play:
-        sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
-        meter = self.meter if tasks is None else self._meter(sample)
-        prices = rule.prices(self.scatter(weights))
-        hypothesis = self._best_response(Costs(sample, *prices, tasks))
-        if self.calls == 0:
-            _vet(hypothesis, sample)
-        self.calls += sample.m
-        return self._play(weights, hypothesis, meter)
+        with self._enough_room("a best response"):
+            sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
+            meter = self.meter if tasks is None else self._meter(sample)
+            prices = rule.prices(self.scatter(weights))
+            hypothesis = self._best_response(Costs(sample, *prices, tasks))
+            if self.calls == 0:
+                _vet(hypothesis, sample)
+            self.calls += sample.m
+            return self._play(weights, hypothesis, meter)
+
+    def _enough_room(self, doing: str) -> AbstractContextManager[None]:
+        sample = self.sample
+        return sample.space.guarded(doing, room_for_a_block(sample.n, sample.m))
 
     def _play(self, weights: Any, hypothesis: Hypothesis, meter: Meter) -> Play:
         error, rates = meter(hypothesis)

@@ -82,11 +82,6 @@ def results(
         The same for everybody.
     """
     pieces = _pieces(whole)
-    if whole.space.is_gpu:
-        needed = 16 * min(len(whole) * max(1, whole.signs.shape[1]), _CELLS_ON_GPU)
-        with whole.space.guarded("a block of people x tasks", needed):
-            yield work(whole, *by_person, **settings)
-        return
     if len(pieces) == 1:
         yield work(whole, *by_person, **settings)
         return
@@ -99,6 +94,11 @@ def results(
     # Each thread has its own blocks: threads that share a product wait for each other.
     with one_thread(spread=True):
         yield from map(piece, pieces) if threads == 1 else _pool(threads).map(piece, pieces)
+
+
+def room_for_a_block(n: int, m: int) -> int:
+    """Return how many bytes work on a block of people x tasks may take on a GPU, about."""
+    return 16 * min(n * m, _CELLS_ON_GPU) + 100 * n
 
 
 def _pieces(whole: Part) -> list[slice]:

@@ -95,7 +95,10 @@ class ArrayRows:
     def read(cls, people: Table, labels: Table, task_names: Sequence[str], dtype: str) -> ArrayRows:
         """Read features and labels; whatever is no number or no label is refused by its place."""
         check_one_space(people.cells, labels.cells, "X", "Y")
-        return cls(guarded(read_part(people, labels.cells, task_names, dtype)))
+        (n, d), m = people.cells.shape, labels.cells.shape[1]
+        needed = (8 if dtype == "float64" else 4) * n * d + n * m
+        with Space.of(people.cells).guarded(f"{n:,} people, {m:,} tasks, {d:,} features", needed):
+            return cls(guarded(read_part(people, labels.cells, task_names, dtype)))
 
     @property
     def features(self) -> Any:
