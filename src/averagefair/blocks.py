@@ -38,12 +38,15 @@ def scratch(name: str, rows: int, width: int, dtype: DTypeLike) -> NDArray[Any]:
     Fresh memory for every block costs as much as the work on it: a round at 100,000 x 500 took
     97 ms instead of 78 (two threads).
     """
-    name = f"{name} {np.dtype(dtype)}"
+    if rows * width < _SMALL:
+        return np.empty((rows, width), dtype)
     kept: NDArray[Any] | None = getattr(_rooms, name, None)
-    if kept is None or kept.size < rows * width:
+    if kept is None or kept.size < rows * width or kept.dtype != dtype:
         kept = np.empty(rows * width, dtype)
         setattr(_rooms, name, kept)
     return kept[: rows * width].reshape(rows, width)
 
 
 _rooms = local()
+# So few cells are no matter.
+_SMALL = 32_768

@@ -147,7 +147,7 @@ NUMPY = Space(array_api_compat.numpy, "cpu")
 
 def is_foreign(data: Any) -> bool:
     """Return whether this is an array of PyTorch, CuPy or array-api-strict."""
-    return (
+    return not isinstance(data, np.ndarray) and (
         array_api_compat.is_torch_array(data)
         or array_api_compat.is_cupy_array(data)
         or type(data).__module__.split(".")[0] == "array_api_strict"

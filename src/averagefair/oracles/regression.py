@@ -75,7 +75,8 @@ class LinearThresholds:
 
     def _count_here(self, part: Part, by_label: bool) -> tuple[NDArray[np.uint32], ...]:
         k, dtype = part.signs.shape[1], part.features.dtype
-        coefficients, highest = self.coefficients.astype(dtype), -self.intercepts.astype(dtype)
+        coefficients = self.coefficients.astype(dtype, copy=False)
+        highest = -self.intercepts.astype(dtype, copy=False)
         out = np.empty((1 + by_label, len(part)), dtype=np.uint32)
         for rows in part.blocks(k):
             signs, size = part.signs[rows], rows.stop - rows.start
@@ -230,8 +231,9 @@ class _Regression:
         intercepts = beta[0] - self.mean @ coefficients
         intercepts += TIE * (np.abs(intercepts) + self.typical @ np.abs(coefficients))
         here, there = self.constant.among(costs.tasks)
-        coefficients[:, here] = 0.0
-        intercepts[here] = np.where(self.labels[there], -1.0, 1.0)
+        if here.size:
+            coefficients[:, here] = 0.0
+            intercepts[here] = np.where(self.labels[there], -1.0, 1.0)
         return LinearThresholds(coefficients, intercepts)
 
 
@@ -244,57 +246,81 @@ def _gap_sums(
     inverse: FloatArray,
 ) -> FloatArray:
     """Return G^T A, shape (k, d+1); ``false_negative`` None means: priced as false positives."""
-    space, xp = part.space, part.space.xp
-    fused = _fused(part)
-    if fused is not None:
-        here = [space.asarray(one) for one in (mean, inverse)]
-        sums = fused.gap_sums(
-            part.features, part.signs, *here, false_positive, false_negative, part.precision
-        )
-        return space.to_host(sums)
+    if part.space.is_numpy:
+        return _gap_sums_here(part, false_positive, false_negative, mean, inverse)
+    space, fused = part.space, _fused(part)
+    if fused is None:
+        return _gap_sums_there(part, false_positive, false_negative, mean, inverse)
+    standard = space.asarray(mean), space.asarray(inverse)
+    sums = fused.gap_sums(
+        part.features, part.signs, *standard, false_positive, false_negative, part.precision
+    )
+    return space.to_host(sums)
+
+
+def _gap_sums_here(
+    part: Part,
+    false_positive: FloatArray,
+    false_negative: FloatArray | None,
+    mean: FloatArray,
+    inverse: FloatArray,
+) -> FloatArray:
+    """Do it in NumPy, every block in the same memory."""
     d, k = part.features.shape[1], part.signs.shape[1]
     dtype, total = part.features.dtype, np.zeros((k, d + 1))
-    if not space.is_numpy:
-        total = space.zeros((k, d + 1))
-    standard = [space.asarray(one, _name(part)) for one in (mean, inverse)]
+    mean, inverse = mean.astype(dtype, copy=False), inverse.astype(dtype, copy=False)
+    for rows in part.blocks(max(k, d + 1)):
+        design = _design(part.features[rows], mean, inverse)
+        signs = scratch("signs", len(design), k, dtype)
+        np.copyto(signs, part.signs[rows])
+        price = false_positive[rows].astype(dtype, copy=False)
+        if false_negative is None:
+            design *= price[:, None]
+        else:
+            signs = gaps(signs, price, false_negative[rows].astype(dtype, copy=False))
+        # G^T A rather than A^T G: a threaded product splits the longer side, and on a busy
+        # machine the other way round was up to thirty times slower (measured).
+        total += signs.T @ design
+    return total
+
+
+def _gap_sums_there(
+    part: Part,
+    false_positive: Any,
+    false_negative: Any | None,
+    mean: FloatArray,
+    inverse: FloatArray,
+) -> FloatArray:
+    """Do it with the products of another library, a large block at a time."""
+    space, xp, dtype = part.space, part.space.xp, part.features.dtype
+    d, k = part.features.shape[1], part.signs.shape[1]
+    total = space.zeros((k, d + 1))
+    name = "float64" if part.precision == "float64" else "float32"
+    standard = space.asarray(mean, name), space.asarray(inverse, name)
     for rows in part.blocks(max(k, d + 1)):
         design = _design(part.features[rows, :], *standard)
-        signs = _as_numbers(part.signs[rows, :], dtype)
+        signs = xp.astype(part.signs[rows, :], dtype)
         price = xp.astype(false_positive[rows], dtype, copy=False)
         if false_negative is None:
             design *= price[:, None]
         else:
             signs = gaps(signs, price, xp.astype(false_negative[rows], dtype, copy=False))
-        # G^T A rather than A^T G: a threaded product splits the longer side, and on a busy
-        # machine the other way round was up to thirty times slower (measured).
         with space.full_precision():
             product = xp.matrix_transpose(signs) @ design
         total += xp.astype(product, xp.float64, copy=False)
     return space.to_host(total)
 
 
-def _as_numbers(signs: Any, dtype: Any) -> Any:
-    if not isinstance(signs, np.ndarray):
-        return Space.of(signs).xp.astype(signs, dtype)
-    out = scratch("signs", signs.shape[0], signs.shape[1], dtype)
-    np.copyto(out, signs)
-    return out
-
-
-def _name(part: Part) -> str:
-    return "float64" if part.precision == "float64" else "float32"
-
-
 def _design(features: Any, mean: Any, inverse: Any) -> Any:
     """Return A: a column of ones, then the standardised features; shape (rows, d+1)."""
-    space = Space.of(features)
     n, d = features.shape
-    if space.is_numpy:
+    if isinstance(features, np.ndarray):
         design = scratch("design", n, d + 1, features.dtype)
         design[:, 0] = 1.0
         np.subtract(features, mean, out=design[:, 1:])
         design[:, 1:] *= inverse
         return design
+    space = Space.of(features)
     ones = space.xp.ones((n, 1), dtype=features.dtype, device=space.device)
     return space.xp.concat([ones, (features - mean) * inverse], axis=1)
 
@@ -394,6 +420,8 @@ class _Places:
         self, selection: NDArray[np.intp] | None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which of the selected are of these tasks, and which of these they are."""
+        if not self.tasks.size:
+            return self.tasks, self.tasks
         rank = self.rank if selection is None else self.rank[selection]
         here = np.flatnonzero(rank >= 0)
         return here, rank[here]
