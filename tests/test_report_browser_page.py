@@ -164,6 +164,8 @@ def test_hostile_words_stay_words(browser, awkward, kind):
     path = awkward("hostile", HOSTILE)[kind]
     tags = "() => [...document.querySelectorAll('*')].map((one) => one.tagName.toLowerCase())"
     with opened(browser, mild) as page:
+        if kind == "frontier":
+            move_slider(page, 0)  # as below: bars depend on the point shown
         usual = Counter(page.evaluate(tags))
     with opened(browser, path) as page:
         assert page.title() == HOSTILE[0]

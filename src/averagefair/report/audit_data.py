@@ -38,7 +38,7 @@ def audit_data(audit: Audit) -> dict[str, Any]:
             "alpha": None if asked is None else asked.alpha,
             "beta": None if asked is None else asked.beta,
             "chance": _chance(audit.chance),
-            "curve": {name: np.round(part, 6) for name, part in vars(audit.curve).items()},
+            "curve": {name: np.round(part, 9) for name, part in vars(audit.curve).items()},
             "sorted": _sorted(audit, rated[::-1]),
             "people": _people(audit, np.concatenate([rated, unrated])),
             "tasks": _tasks(audit),
@@ -129,7 +129,7 @@ def _tasks(audit: Audit) -> dict[str, Any]:
         | {
             "people": tasks.people[order],
             "rate": np.round(tasks.rate[order], 4),
-            "influence": np.round(tasks.influence[order], 6),
+            "influence": np.round(tasks.influence[order], 9),
         },
     }
 

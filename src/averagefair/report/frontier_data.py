@@ -107,7 +107,8 @@ def frontier_data(
                 for place, point in enumerate(curve)
             ],
             "task_names": list(sample.task_names),
-            "task_errors": [np.round(one, 6) for one in errors],
+            # More digits than are shown: what is rounded twice may end on the wrong side.
+            "task_errors": [np.round(one, 9) for one in errors],
             "corners": {name: _corner(name, corner) for name, corner in test.corners.items()},
             "beta": BETA,
             "confidence": test.training.confidence,
@@ -295,7 +296,7 @@ def certificate_lines(known: Certificate) -> list[list[str]]:
 
 def _corner(name: str, corner: Corner) -> dict[str, Any]:
     columns = {
-        column: np.round(getattr(corner, column), 6)
+        column: np.round(getattr(corner, column), 9)
         for column in corner.__dataclass_fields__
         if isinstance(getattr(corner, column), np.ndarray)
     }
