@@ -15,6 +15,7 @@ from averagefair import (
     Sample,
     StumpOracle,
     frontier,
+    generalisation,
     held_out,
     individual_rates,
     load,
@@ -22,6 +23,7 @@ from averagefair import (
 )
 from averagefair.datasets import communities_split, load_communities, make_synthetic
 from averagefair.errors import DeviceMemoryError
+from averagefair.report import frontier_report
 from averagefair.spaces import Space
 
 LIBRARIES = ["torch", "array_api_strict"]
@@ -131,6 +133,14 @@ def test_held_out_figures_and_curves_are_numpys(xp, people):
     rates = individual_rates(people.Y_new_people, chances)
     np.testing.assert_allclose(test.people.rates, rates, atol=1e-9)
     assert isinstance(test.tasks.rates, np.ndarray)
+    measured = generalisation(
+        curve, X_new=xp.asarray(people.X_new), Y_new_people=xp.asarray(people.Y_new_people)
+    )
+    assert measured.corners["people"].error[0] == pytest.approx(test.people.error, abs=1e-9)
+    page = frontier_report(curve, xp.asarray(people.Y), measured=measured)
+    assert page.startswith("<!DOCTYPE html>")
+    found = curve.model(0.1).audit(xp.asarray(people.X_new), xp.asarray(people.Y_new_people))
+    np.testing.assert_allclose(found.people.rate, rates, atol=1e-9)
 
 
 def test_a_saved_model_is_numpys(xp, people, tmp_path):

@@ -242,7 +242,8 @@ def _row(
     sample = Sample(X, Y)
     sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
     chances = classifiers.decision_probability(X)
-    labels = np.where(sample.signs == 0, np.nan, sample.signs < 0)
+    signs = sample.space.to_host(sample.signs)
+    labels = np.where(signs == 0, np.nan, signs < 0)
 
     def judged(rate: Any) -> Audit:
         return audit(labels, chances, rate=rate, confidence=confidence)

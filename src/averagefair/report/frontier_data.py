@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import row_blocks
 from averagefair.certificate import Certificate
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.generalisation import BETA, Corner, Generalisation
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
+from averagefair.parts import Part
 from averagefair.rates import ErrorRate, resolve_rates, spoken
 from averagefair.request import ROUNDING
 from averagefair.sample import FloatArray, Sample
@@ -46,7 +46,8 @@ def read_training(curve: Frontier, Y: Any) -> Sample:
     places = np.array(kept, dtype=np.intp)
 
     def decide(features: Any) -> Any:
-        return model.classifiers_.chances(features)[:, places]
+        space, chances = learned.space, model.classifiers_.chances(features)
+        return space.xp.take(chances, space.asarray(places), axis=1)
 
     error = Meter(learned.take_tasks(places), ErrorRate())(decide).error
     if not np.isclose(error, point.error, rtol=0.0, atol=ROUNDING, equal_nan=True):
@@ -130,13 +131,19 @@ def task_errors(classifiers: Mixture, sample: Sample) -> FloatArray:
     -------
     array, shape (m,)
     """
-    wrong, seen = np.zeros(sample.m), np.zeros(sample.m)
-    for rows in row_blocks(sample.n, sample.m):
-        signs = sample.signs[rows]
-        off = np.abs(classifiers.chances(sample.features[rows]) - (signs < 0))
-        wrong += (off * (signs != 0)).sum(axis=0)
-        seen += (signs != 0).sum(axis=0)
+    wrong, seen = sample.total(_wrong_and_seen, classifiers=classifiers)
     return np.asarray(wrong / np.where(seen > 0, seen, np.nan))
+
+
+def _wrong_and_seen(part: Part, *, classifiers: Mixture) -> FloatArray:
+    """Return how many decisions on each task are wrong, in expectation, and how many there are."""
+    total = np.zeros((2, part.signs.shape[1]))
+    for rows in part.blocks(part.signs.shape[1]):
+        signs = part.space.to_host(part.signs[rows, :])
+        chances = part.space.to_host(classifiers.chances(part.features[rows, :]))
+        total[0] += (np.abs(chances - (signs < 0)) * (signs != 0)).sum(axis=0)
+        total[1] += (signs != 0).sum(axis=0)
+    return total
 
 
 def worst_off(rates: FloatArray, free: FloatArray, count: int = WORST) -> NDArray[np.intp]:
