@@ -186,12 +186,12 @@ def report_dask() -> None:
             return AverageFairClassifier(**settings).fit(*data)
 
     heading(
-        "Dask, two processes of one thread on this machine",
+        "Dask, two processes of one thread on this machine, float32",
         ", ".join(f"{key} = {value:,}" for key, value in size.items()),
     )
     rows, rates = [], []
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         for name, data in (
@@ -210,7 +210,7 @@ def report_dask() -> None:
     print(f"Rates differ by at most {apart:.1e}.")
     tiny = [da.from_array(one[:2000], chunks=(1000, -1)) for one in (X, Y)]
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         known = fit(*tiny).certificate_

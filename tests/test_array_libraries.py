@@ -144,11 +144,12 @@ def test_held_out_figures_and_curves_are_numpys(xp, people):
 
 
 def test_a_saved_model_is_numpys(xp, people, tmp_path):
-    model = AverageFairClassifier(alpha=0.1, random_state=0).fit(
+    model = AverageFairClassifier(alpha=0.1, random_state=0, dtype="float32").fit(
         xp.asarray(people.X), xp.asarray(people.Y)
     )
     save(model, tmp_path / "fair.model", extendable=True)
     again = load(tmp_path / "fair.model")
+    assert again.dtype == "float32"
     assert (again.predict(people.X_new) == model.predict(people.X_new)).all()
     here, there = again.extend(people.Y_new_tasks), model.extend(xp.asarray(people.Y_new_tasks))
     np.testing.assert_allclose(
@@ -189,6 +190,11 @@ def test_bad_cells_are_named(xp, people):
         Sample(xp.asarray(people.X), xp.asarray(labels))
     with pytest.raises(InputError, match="row 5, column 2 is infinity"):
         Sample(xp.asarray(features), xp.asarray(people.Y))
+
+
+def test_labels_that_are_true_or_false(xp, people):
+    there = Sample(xp.asarray(people.X), xp.asarray(people.Y == 1))
+    assert (np.asarray(there.signs) == Sample(people.X, people.Y).signs).all()
 
 
 def test_an_oracle_of_numpy_says_so(xp, people):

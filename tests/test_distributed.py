@@ -22,6 +22,7 @@ from averagefair import (
 )
 from averagefair.datasets import make_synthetic
 
+dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 
@@ -41,7 +42,7 @@ def client():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster) as client,
@@ -138,8 +139,31 @@ def test_data_frames_bring_their_names(client, people):
     assert model.error_ == pytest.approx(expected.error_, abs=1e-9)
     new = pd.DataFrame(people.X_new, columns=features.columns)
     np.testing.assert_allclose(model.decision_probability(new), expected.decision_probability(new))
+    swapped = new[new.columns[::-1]]
     with pytest.raises(ValueError, match="feature names should match"):
-        model.decision_probability(new[new.columns[::-1]])
+        model.decision_probability(swapped)
+    for asked in (swapped, dd.from_pandas(swapped, npartitions=2)):
+        with pytest.raises(InputError, match="in the same order; the order differs"):
+            model.classifiers_.decision_probability(asked)
+    others = labels.set_index(labels.index + 1000)
+    with pytest.raises(InputError, match="same individuals in the same order; at row 0"):
+        model.fit(dd.from_pandas(features, npartitions=3), dd.from_pandas(others, npartitions=3))
+    with pytest.raises(InputError, match="same individuals in the same order; at row 0"):
+        model.extend(others.iloc[:, :2])
+
+
+def test_a_cluster_that_is_gone(people, client):
+    with (
+        distributed.LocalCluster(
+            n_workers=1, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=True),
+    ):
+        model = AverageFairClassifier(alpha=0.2, solver=SOLVERS["averages"], random_state=0)
+        model.fit(chunked(people.X, 250), chunked(people.Y, 250))
+    assert model.predict(people.X_new).shape == (60, 25)
+    with pytest.raises(InputError, match="a Dask cluster whose client is gone"):
+        model.extend(people.Y_new_tasks)
 
 
 def test_a_curve(client, people):
@@ -183,6 +207,8 @@ def test_what_is_refused(client, people, models, tmp_path):
         AverageFairClassifier().fit(X, people.Y)
     with pytest.raises(InputError, match="one row for each individual; got 500 rows of X"):
         AverageFairClassifier().fit(X, Y[:-1])
+    with pytest.raises(InputError, match="must be a Dask array or DataFrame; got Delayed"):
+        AverageFairClassifier().fit(X, dask.delayed(people.Y))
     with pytest.raises(InputError, match=r"StumpOracle needs .* are in a Dask cluster"):
         AverageFairClassifier(oracle=StumpOracle()).fit(X, Y)
     with pytest.raises(InputError, match="with the workers of a Dask cluster"):

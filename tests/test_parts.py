@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import select
+import signal
+import struct
 import threading
 
 import numpy as np
@@ -88,6 +92,27 @@ def test_limits_of_two_threads_that_overlap():
     leave.set()
     other.join()
     assert blas() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forking with threads: on purpose
+def test_a_forked_process_has_threads_of_its_own(many):
+    with threadpool_limits(2, user_api="blas"):
+        learner = Learner(Sample(*many), "error", RegressionOracle())
+        expected = learner.respond(np.zeros(5500)).error
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(writer, struct.pack("d", learner.respond(np.zeros(5500)).error))
+            os._exit(0)
+        os.close(writer)
+        ready, _, _ = select.select([reader], [], [], 30)
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert ready, "the child waits for threads that it does not have"
+        assert struct.unpack("d", os.read(reader, 8))[0] == expected
+        os.close(reader)
 
 
 def test_a_part_travels_without_its_space():

@@ -38,7 +38,7 @@ def scratch(name: str, rows: int, width: int, dtype: DTypeLike) -> NDArray[Any]:
     Fresh memory for every block costs as much as the work on it: a round at 100,000 x 500 took
     97 ms instead of 78 (two threads).
     """
-    if rows * width < _SMALL:
+    if not _SMALL < rows * width <= _LARGE:
         return np.empty((rows, width), dtype)
     kept: NDArray[Any] | None = getattr(_rooms, name, None)
     if kept is None or kept.size < rows * width or kept.dtype != dtype:
@@ -48,5 +48,5 @@ def scratch(name: str, rows: int, width: int, dtype: DTypeLike) -> NDArray[Any]:
 
 
 _rooms = local()
-# So few cells are no matter.
-_SMALL = 32_768
+# So few cells are no matter, and so many are not kept.
+_SMALL, _LARGE = 32_768, 4 * CELLS_PER_BLOCK

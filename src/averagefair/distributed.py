@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra
 from averagefair.parts import Part, Work
-from averagefair.rows import check_precision, guarded, read_part
+from averagefair.rows import check_precision, read_only, read_part
 from averagefair.spaces import NUMPY, Space
 from averagefair.tables import Table, read_table
+
+_AT_A_TIME = 64
 
 
 def is_dask(data: Any) -> bool:
@@ -37,12 +39,13 @@ def read_dask(data: Any, what: str) -> Table:
             f"{what} is {type(data).__name__}. Put it beside the other with "
             "dask.array.from_array(...)."
         )
-    columns = None
-    if hasattr(data, "to_dask_array"):
+    columns = row_names = None
+    delayed = type(data).__name__.startswith("Delayed")  # which has whatever it is asked for
+    if not delayed and hasattr(data, "to_dask_array"):
         names = getattr(data, "columns", (data.name,) if hasattr(data, "name") else ())
-        columns = tuple(map(str, names)) or None
+        columns, row_names = tuple(map(str, names)) or None, np.asarray(data.index.compute())
         data = data.to_dask_array(lengths=True)
-    if not hasattr(data, "rechunk"):
+    if delayed or not hasattr(data, "rechunk"):
         raise InputError(f"{what} must be a Dask array or DataFrame; got {type(data).__name__}.")
     if data.ndim == 1 and what != "X":
         data = data[:, None]
@@ -50,7 +53,7 @@ def read_dask(data: Any, what: str) -> Table:
         raise InputError(f"{what} must be a table, rows x columns; got shape {data.shape}.")
     if any(np.isnan(size) for size in data.shape):
         data = data.compute_chunk_sizes()
-    return Table(data.rechunk({1: -1}), columns, None)
+    return Table(data.rechunk({1: -1}), columns, row_names)
 
 
 def cluster_rows(
@@ -124,7 +127,7 @@ class ClusterRows:
         self, work: Work, by_person: Sequence[Any], settings: dict[str, Any]
     ) -> Iterator[Any]:
         """Have the workers do some work on the parts they hold; the results in order."""
-        client, config = _client(), extra("dask", "dask").config
+        client, config = self._client(), extra("dask", "dask").config
         cuts = [slice(*ends) for ends in pairwise(self.starts)]
         # Vectors travel with the calls; that they may be large is known here.
         with config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
@@ -139,7 +142,9 @@ class ClusterRows:
                 )
                 for part, rows in zip(self.parts, cuts, strict=True)
             ]
-        return iter(client.gather(futures))
+        # A batch at a time: sums of all parts together may be more than this machine holds.
+        for start in range(0, len(futures), _AT_A_TIME):
+            yield from client.gather(futures[start : start + _AT_A_TIME])
 
     def read_labels(self, Y: Any) -> Table:
         """Read labels, a Dask collection or any other table."""
@@ -147,7 +152,8 @@ class ClusterRows:
             return read_dask(Y, "Y")
         table = read_table(Y, "Y", one_column=True)
         array = extra("dask.array", "dask")
-        return Table(array.from_array(table.cells, chunks=(self._rows(), -1)), table.columns, None)
+        cells = array.from_array(table.cells, chunks=(self._rows(), -1))
+        return table._replace(cells=cells)
 
     def with_labels(self, cells: Any, task_names: Sequence[str]) -> ClusterRows:
         """Return the same people with these labels."""
@@ -157,7 +163,7 @@ class ClusterRows:
             relabel(part, block, task_names, first)
             for part, block, first in zip(self.parts, blocks, self.starts[:-1], strict=True)
         ]
-        return replace(self, parts=tuple(_client().compute(made)))
+        return replace(self, parts=tuple(self._client().compute(made)))
 
     def without_labels(self) -> ClusterRows:
         """Return the people alone."""
@@ -172,21 +178,31 @@ class ClusterRows:
         by_task = zip(*self.results(_digests, (), {}), strict=True)
         return [blake2b(b"".join(parts), digest_size=8).hexdigest() for parts in by_task]
 
+    def _client(self) -> Any:
+        """Return the client that knows the parts, if it is still running."""
+        client = getattr(self.parts[0], "client", None)
+        if client is None or client.status != "running":
+            raise InputError(
+                "the training people are with a Dask cluster whose client is gone. Extend a model "
+                "while its client runs, or fit it anew."
+            )
+        return client
+
     def _rows(self) -> tuple[int, ...]:
         return tuple(end - start for start, end in pairwise(self.starts))
 
     def _each(self, change: Callable[..., Part], *arguments: Any) -> ClusterRows:
-        client = _client()
+        client = self._client()
         parts = tuple(client.submit(change, part, *arguments) for part in self.parts)
         return replace(self, parts=parts)
 
 
-def map_people(work: Callable[..., Any], X: Any, ids: Any | None, tasks: int, dtype: type) -> Any:
+def map_people(work: Callable[..., Any], X: Table, ids: Any | None, tasks: int, dtype: type) -> Any:
     """Return a lazy Dask array (n, tasks) of what a function makes of the features of each chunk.
 
     ``work`` takes features (rows, d), and ids (rows,) where some are given.
     """
-    array, features = extra("dask.array", "dask"), read_dask(X, "X").cells
+    array, features = extra("dask.array", "dask"), X.cells
     rows = features.chunks[0]
     given = []
     if ids is not None:
@@ -222,12 +238,12 @@ def _make_part(
     first_row: int,
 ) -> Part:
     people = Table(np.asarray(features), columns, None)
-    return guarded(read_part(people, np.asarray(labels), task_names, dtype, first_row))
+    return read_only(read_part(people, np.asarray(labels), task_names, dtype, first_row))
 
 
 def _relabel(part: Part, labels: Any, task_names: Sequence[str], first_row: int) -> Part:
     people = Table(part.features, None, None)
-    return guarded(read_part(people, np.asarray(labels), task_names, part.precision, first_row))
+    return read_only(read_part(people, np.asarray(labels), task_names, part.precision, first_row))
 
 
 def _without_labels(part: Part) -> Part:

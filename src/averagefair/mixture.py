@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.blocks import row_blocks
-from averagefair.distributed import is_dask, map_people
+from averagefair.distributed import is_dask, map_people, read_dask
 from averagefair.errors import InputError
 from averagefair.protocols import Hypothesis
-from averagefair.sample import FloatArray, Sample, read_features
+from averagefair.sample import FloatArray, Sample, check_columns, read_features
 from averagefair.sampling import id_keys, person_keys, task_keys, uniform
 from averagefair.spaces import Space
 
@@ -82,7 +82,7 @@ class Mixture:
             Dask array that is computed when it is asked for.
         """
         if is_dask(X):
-            return map_people(self.decision_probability, X, None, len(self.task_names), np.float64)
+            return self._where_it_is(self.decision_probability, X, None, np.float64)
         return self.chances(read_features(X, self.feature_names, self.feature_count))
 
     def chances(self, features: Any) -> Any:
@@ -113,7 +113,7 @@ class Mixture:
             Who each row is. Default: a row is known by its features.
         """
         if is_dask(X):
-            return map_people(self.predict, X, ids, len(self.task_names), np.int8)
+            return self._where_it_is(self.predict, X, ids, np.int8)
         features = read_features(X, self.feature_names, self.feature_count)
         space = Space.of(features)
         people = person_keys(space.to_host(features)) if ids is None else id_keys(ids)
@@ -127,6 +127,12 @@ class Mixture:
             chances = space.to_host(self.chances(features[rows, :]))
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
         return space.asarray(out)
+
+    def _where_it_is(self, work: Any, X: Any, ids: Any | None, dtype: type) -> Any:
+        """Answer a Dask collection with a lazy one."""
+        table = read_dask(X, "X")
+        check_columns(table, self.feature_names, self.feature_count)
+        return map_people(work, table, ids, len(self.task_names), dtype)
 
     def __repr__(self) -> str:
         return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"

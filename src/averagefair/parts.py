@@ -7,6 +7,7 @@ on a GPU, or on the machines of a cluster that hold the parts.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -56,11 +57,16 @@ class Part:
 
     def blocks(self, width: int, least_rows: int = 1) -> Iterator[slice]:
         """Cut the people so that a table of this width over a block is no large temporary."""
-        cells = _CELLS_ON_GPU if self.space.is_gpu else CELLS_PER_BLOCK
-        return row_blocks(len(self), width, max(cells, least_rows * width))
+        return blocks_in(self.space, len(self), width, least_rows)
 
     def __getitem__(self, rows: slice) -> Part:
         return Part(self.features[rows], self.signs[rows], self.precision)
+
+
+def blocks_in(space: Space, n: int, width: int, least_rows: int = 1) -> Iterator[slice]:
+    """Cut n rows into blocks of a size that suits a space."""
+    cells = _CELLS_ON_GPU if space.is_gpu else CELLS_PER_BLOCK
+    return row_blocks(n, width, max(cells, least_rows * width))
 
 
 Work = Callable[..., Any]
@@ -82,8 +88,12 @@ def results(
         The same for everybody.
     """
     pieces = _pieces(whole)
-    if len(pieces) == 1:
+    if not whole.space.is_numpy:
         yield work(whole, *by_person, **settings)
+        return
+    if len(pieces) == 1:
+        with one_thread(spread=True):
+            yield work(whole, *by_person, **settings)
         return
 
     def piece(rows: slice) -> Any:
@@ -113,3 +123,8 @@ def _pieces(whole: Part) -> list[slice]:
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="averagefair")
+
+
+# A forked process has the pool, but not its threads.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)

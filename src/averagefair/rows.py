@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError
-from averagefair.parts import Part, Work, results
+from averagefair.parts import Part, Work, blocks_in, results
 from averagefair.spaces import Space, is_foreign, is_mapped
 from averagefair.tables import Table, check_one_space, read_table
 
@@ -98,7 +98,7 @@ class ArrayRows:
         (n, d), m = people.cells.shape, labels.cells.shape[1]
         needed = (8 if dtype == "float64" else 4) * n * d + n * m
         with Space.of(people.cells).guarded(f"{n:,} people, {m:,} tasks, {d:,} features", needed):
-            return cls(guarded(read_part(people, labels.cells, task_names, dtype)))
+            return cls(read_only(read_part(people, labels.cells, task_names, dtype)))
 
     @property
     def features(self) -> Any:
@@ -150,13 +150,13 @@ class ArrayRows:
     def with_labels(self, cells: Any, task_names: Sequence[str]) -> ArrayRows:
         """Return the same people with these labels."""
         signs = _signs(cells, task_names)
-        return ArrayRows(guarded(Part(self.features, signs, self.precision)))
+        return ArrayRows(read_only(Part(self.features, signs, self.precision)))
 
     def without_labels(self) -> ArrayRows:
         """Return the people alone, in an array of their own (a file stays a file)."""
         features, n = self.features, self.features.shape[0]
         kept = features if is_mapped(features) else self.space.copy(features)
-        return ArrayRows(guarded(Part(kept, self.space.zeros((n, 0), "int8"), self.precision)))
+        return ArrayRows(read_only(Part(kept, self.space.zeros((n, 0), "int8"), self.precision)))
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> ArrayRows:
         """Return the same people with only the tasks of these positions (a file stays a file)."""
@@ -166,7 +166,7 @@ class ArrayRows:
             signs = _in_a_file(blocks, shape, np.int8)
         else:
             signs = self.space.xp.take(self.signs, self.space.asarray(tasks), axis=1)
-        return ArrayRows(guarded(Part(self.features, signs, self.precision)))
+        return ArrayRows(read_only(Part(self.features, signs, self.precision)))
 
     def digests(self) -> list[str]:
         """Return a digest of each task's labels."""
@@ -179,12 +179,12 @@ class ArrayRows:
         return [digest.hexdigest() for digest in digests]
 
 
-def guarded(part: Part) -> Part:
+def read_only(part: Part) -> Part:
     """Return the part with NumPy arrays that cannot be written through it."""
-    return Part(_read_only(part.features), _read_only(part.signs), part.precision)
+    return Part(_unwritable(part.features), _unwritable(part.signs), part.precision)
 
 
-def _read_only(array: Any) -> Any:
+def _unwritable(array: Any) -> Any:
     if isinstance(array, np.ndarray):
         array = array.view()
         array.flags.writeable = False
@@ -279,8 +279,10 @@ def _foreign_signs(cells: Any, task_names: Sequence[str]) -> Any:
     """Read labels where they are, a block at a time."""
     space = Space.of(cells)
     xp, out = space.xp, space.zeros(tuple(cells.shape), "int8")
-    for rows in Part(cells, out).blocks(cells.shape[1]):
+    for rows in blocks_in(space, *cells.shape):
         block = cells[rows, :]
+        if xp.isdtype(block.dtype, "bool"):
+            block = xp.astype(block, xp.int8)
         ones, zeros = block == 1, block == 0
         blank = xp.isnan(block) if xp.isdtype(block.dtype, "real floating") else xp.zeros_like(ones)
         strange = xp.any(~(ones | zeros | blank), axis=1)

@@ -27,7 +27,7 @@ from averagefair.tables import (
     read_vector,
 )
 
-__all__ = ["FloatArray", "Sample", "SignArray", "read_features"]
+__all__ = ["FloatArray", "Sample", "SignArray", "check_columns", "read_features"]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -52,7 +52,7 @@ class Sample:
         Names to report by. Default: the index of a pandas table, the columns of Y, else numbers.
     dtype : {"float64", "float32", "tf32"}, default "float64"
         What features are kept in and products are computed in. "tf32" keeps float32 and rounds
-        the products' factors to 11 bits on a GPU's tensor cores.
+        the products' factors, to no less than TF32 keeps, on a GPU's tensor cores.
 
     Attributes
     ----------
@@ -284,6 +284,12 @@ def read_features(X: Any, names: Sequence[str] | None, count: int) -> Any:
     count : int
     """
     table = read_table(X, "X", in_place=True)
+    check_columns(table, names, count)
+    return finite_features(table)
+
+
+def check_columns(table: Table, names: Sequence[str] | None, count: int) -> None:
+    """Refuse features that are not those learned from, in their order."""
     if table.cells.shape[1] != count:
         raise InputError(f"X has {table.cells.shape[1]} features, but {count} were learned from.")
     if table.columns is not None and names is not None and list(table.columns) != list(names):
@@ -298,7 +304,6 @@ def read_features(X: Any, names: Sequence[str] | None, count: int) -> Any:
             "X must have the columns that were learned from, in the same order; "
             f"{found}. Select them first: X[{list(names[:3])}...]."
         )
-    return finite_features(table)
 
 
 def _tasks(

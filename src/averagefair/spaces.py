@@ -154,13 +154,18 @@ def is_foreign(data: Any) -> bool:
     )
 
 
-def is_mapped(data: Any) -> bool:
-    """Return whether an array's memory is a file (``np.memmap``, or a view of one)."""
+def mapped(data: Any) -> np.memmap[Any, Any] | None:
+    """Return the ``np.memmap`` that an array is, or is a view of; None where it is none."""
     while isinstance(data, np.ndarray):
         if isinstance(data, np.memmap):
-            return True
+            return data
         data = data.base
-    return False
+    return None
+
+
+def is_mapped(data: Any) -> bool:
+    """Return whether an array's memory is a file."""
+    return mapped(data) is not None
 
 
 def to_host(data: Any) -> Any:

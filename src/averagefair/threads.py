@@ -8,6 +8,7 @@ So blocks are spread over threads, and each product has one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -66,6 +67,16 @@ def block_threads() -> int:
 def _blas_threads() -> int:
     counts = [one.num_threads for one in _controller().select(user_api="blas").lib_controllers]
     return max(counts, default=1)
+
+
+def _forget() -> None:
+    """Begin anew in a forked process: whoever was inside is not there."""
+    global _lock, _inside
+    _lock, _inside = Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 @cache

@@ -23,7 +23,7 @@ from averagefair.files.reading import check_head
 from averagefair.files.table import FileTable
 from averagefair.files.writing import beside, check_output
 
-PRECISIONS = ("float64", "float32")
+NUMBERS = ("float64", "float32")
 # So many cells are unpacked at a time, 16 MB of float64, or so many rows where a table is wide:
 # fewer rows would mean more calls for each column.
 _CELLS, _ROWS = 2_000_000, 1024
@@ -132,8 +132,8 @@ def map_parquet(
     >>> del people
     >>> folder.cleanup()
     """
-    if dtype not in PRECISIONS:
-        raise InputError(f"`dtype` must be one of {', '.join(PRECISIONS)}; got {dtype!r}.")
+    if dtype not in NUMBERS:
+        raise InputError(f"`dtype` must be one of {', '.join(NUMBERS)}; got {dtype!r}.")
     folder = Path(folder)
     with _drafts(folder, ["X.npy", "Y.npy", *([] if id is None else ["ids.npy"])]) as drafts:
         files = _look_at(path)

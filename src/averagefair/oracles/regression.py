@@ -188,10 +188,10 @@ class _Regression:
         penalty = np.diag(np.sqrt(l2) * np.append(0.0, self.inverse))
         self.whiten = self._whiten(sample, penalty)
         self.moments = self.whiten @ self.whiten.T
-        self.partial = _Places(np.flatnonzero(~sample.complete_tasks), sample.m)
+        self.partial = _SomeTasks(np.flatnonzero(~sample.complete_tasks), sample.m)
         self.partial_moments = self._masked_moments(sample, penalty @ self.whiten)
         constant, self.labels = constant_tasks(sample)
-        self.constant = _Places(constant, sample.m)
+        self.constant = _SomeTasks(constant, sample.m)
 
     def _whiten(self, sample: Sample, penalty: FloatArray) -> FloatArray:
         triangles = sample.collect(_triangle, sample.counts, **self._standard)
@@ -249,6 +249,11 @@ def _gap_sums(
     if part.space.is_numpy:
         return _gap_sums_here(part, false_positive, false_negative, mean, inverse)
     space, fused = part.space, _fused(part)
+    if fused is None and part.precision == "tf32":
+        raise InputError(
+            "`dtype` 'tf32' needs a Hopper GPU (compute capability 9) or a later one, and Triton; "
+            f"{space.device} is none, or Triton is not installed. Use 'float32'."
+        )
     if fused is None:
         return _gap_sums_there(part, false_positive, false_negative, mean, inverse)
     standard = space.asarray(mean), space.asarray(inverse)
@@ -326,13 +331,17 @@ def _design(features: Any, mean: Any, inverse: Any) -> Any:
 
 
 def _design_blocks(
-    part: Part, counts: Any, mean: FloatArray, inverse: FloatArray, width: int
+    part: Part,
+    counts: Any,
+    mean: FloatArray,
+    inverse: FloatArray,
+    width: int,
+    least_rows: int = 1,
 ) -> Any:
     """Yield rows, the design over them in float64, and the people's weights."""
     space, xp = part.space, part.space.xp
     standard = space.asarray(mean), space.asarray(inverse)
-    # To triangulate fewer rows than there are columns would be mostly overhead.
-    for rows in part.blocks(width, least_rows=4 * (len(mean) + 1)):
+    for rows in part.blocks(width, least_rows):
         features = xp.astype(part.features[rows, :], xp.float64, copy=False)
         yield rows, _design(features, *standard), counts[rows]
 
@@ -370,7 +379,8 @@ def _triangle(part: Part, counts: Any, *, mean: FloatArray, inverse: FloatArray)
     space, xp = part.space, part.space.xp
     width = len(mean) + 1
     triangle = np.zeros((0, width))
-    for _, design, here in _design_blocks(part, counts, mean, inverse, width):
+    # To triangulate fewer rows than there are columns would be mostly overhead.
+    for _, design, here in _design_blocks(part, counts, mean, inverse, width, 4 * width):
         weighted = design * xp.sqrt(here)[:, None]
         if space.is_numpy:
             triangle = _stack(triangle, weighted)
@@ -408,7 +418,7 @@ def _masked_sums(
     return total
 
 
-class _Places:
+class _SomeTasks:
     """Some of m tasks, and where they stand among any selection of tasks."""
 
     def __init__(self, tasks: NDArray[np.intp], m: int) -> None:

@@ -23,7 +23,7 @@ from averagefair.costs import Costs
 from averagefair.errors import InputError
 from averagefair.oracles.degenerate import constant_tasks
 from averagefair.sample import FloatArray, Sample
-from averagefair.spaces import is_mapped
+from averagefair.spaces import mapped
 from averagefair.threads import one_openmp_thread
 
 Progress = Callable[[int, int], object]
@@ -188,13 +188,11 @@ def _abandon(fitted: Generator[Any, None, None]) -> None:
 
 def _has_file(features: FloatArray) -> bool:
     """Return whether other processes find the same features in a file that has a name."""
-    if not is_mapped(features):
+    file: Any = mapped(features)
+    if file is None or file.filename is None:
         return False
-    mapped: Any = features
-    while not isinstance(mapped, np.memmap):
-        mapped = mapped.base
     # What is written to a copy-on-write map ("c") is not in its file.
-    return mapped.filename is not None and mapped.mode != "c" and os.path.exists(mapped.filename)
+    return bool(file.mode != "c" and os.path.exists(file.filename))
 
 
 def _in_file(features: FloatArray) -> FloatArray:
@@ -203,12 +201,12 @@ def _in_file(features: FloatArray) -> FloatArray:
     try:
         with os.fdopen(handle, "wb") as file:
             features.tofile(file)
-        mapped = np.memmap(path, dtype=features.dtype, mode="r", shape=features.shape)
+        kept = np.memmap(path, dtype=features.dtype, mode="r", shape=features.shape)
     except BaseException:
         _remove(path)
         raise
-    weakref.finalize(mapped, _remove, path)
-    return mapped
+    weakref.finalize(kept, _remove, path)
+    return kept
 
 
 def _remove(path: str) -> None:

@@ -23,6 +23,7 @@ from averagefair.persistence.container import Arrays, pack, unpack
 from averagefair.persistence.contents import Contents, as_named, from_named
 from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
 from averagefair.rates import RATES, resolve_rates
+from averagefair.rows import PRECISIONS
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
 SOLVERS: dict[str, type[Any]] = {
@@ -167,8 +168,16 @@ def _write_model(model: AverageFairClassifier, arrays: Arrays) -> dict[str, Any]
             "oracle": as_named(model.oracle, ORACLES),
             "solver": as_named(model.solver, SOLVERS),
             "random_state": int(model.random_state) if seeded else None,
+            "dtype": model.dtype,
         },
     }
+
+
+def _read_dtype(parameters: Mapping[str, Any]) -> str | None:
+    dtype = parameters.get("dtype")
+    if dtype not in (None, *PRECISIONS):
+        raise ValueError(f"dtype is {dtype!r}")
+    return dtype
 
 
 def _read_model(contents: Contents) -> AverageFairClassifier:
@@ -185,6 +194,7 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
         beta=request.beta,
         max_influence=request.max_influence,
         random_state=parameters["random_state"],
+        dtype=_read_dtype(parameters),
     )
     model.classifiers_, model.certificate_ = classifiers, certificate
     model.error_, model.common_rate_ = certificate.error, certificate.common_rate
