@@ -125,7 +125,9 @@ def test_memory_that_does_not_suffice():
         allowed / torch.cuda.get_device_properties(0).total_memory
     )
     try:
-        with pytest.raises(DeviceMemoryError, match=r"of cuda:0 does not suffice .* float32"):
+        with pytest.raises(
+            DeviceMemoryError, match=r"of cuda:0 does not suffice for a best response: .*float32"
+        ):
             learner.respond(weights)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)

@@ -119,9 +119,10 @@ class Space:
         except Exception as error:
             if type(error).__name__ != "OutOfMemoryError":
                 raise
+            first = str(error).partition(" GPU ")[0].rstrip(". ")
             raise DeviceMemoryError(
                 f"the memory of {self.device} does not suffice for {doing}: that takes about "
-                f"{needed / 1e9:.2f} GB at a time beside what is there already ({error}). Use "
+                f"{needed / 1e9:.2f} GB at a time beside what is there already ({first}). Use "
                 'dtype="float32", fewer tasks at a time (ExponentiatedGradient with batch_size), '
                 "fewer rounds, or NumPy arrays, which are worked through in small blocks."
             ) from error
