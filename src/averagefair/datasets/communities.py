@@ -10,6 +10,7 @@ import warnings
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,7 +157,8 @@ def _download(tried: str) -> FloatArray:
         try:
             file = Path(pooch.retrieve(url, known_hash=None, fname=name, path=cache))
         except (OSError, ValueError) as error:
-            tried += f" Download of {url} failed: {error}."
+            # Libraries of the network tell at length; what to do about it comes after this.
+            tried += f" Download of {url} failed: {shorten(str(error), 80, placeholder=' ...')}."
             continue
         try:
             values = _read(file)
@@ -175,9 +177,10 @@ def _read(file: Path) -> FloatArray:
     lines = _read_lines(file)
     for number, line in enumerate(lines, 1):
         if len(line) not in (k, k + 5) or len(line) != len(lines[0]):
+            first = f" (line 1 has {len(lines[0])})" if number > 1 else ""
             raise DatasetError(
-                f"{wrong} line {number} has {len(line)} columns (line 1 has {len(lines[0])}); all "
-                f"must have {k + 5}, or {k} without the five non-predictive ones."
+                f"{wrong} line {number} has {len(line)} columns{first}; all must have {k + 5}, or "
+                f"{k} without the five non-predictive ones."
             )
     rows = [line[-k:] for line in lines]
     if rows and any(letter.isalpha() for letter in rows[0][-1]):
