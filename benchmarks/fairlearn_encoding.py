@@ -3,8 +3,9 @@
 fairlearn's reductions equalise the error rates of groups. With one row for each person and task,
 and the person as the sensitive feature, a group's error rate is one person's error rate averaged
 over the tasks. fairlearn's ``ExponentiatedGradient`` runs here with its default settings. The
-classifiers of all tasks come at once from the least squares on cost gaps of ``RegressionOracle``,
-its features factored before the clock starts: what is clocked is almost all fairlearn's own work.
+classifiers of all tasks come at once from least squares on cost gaps, as those of
+``RegressionOracle`` do, the features factored before the clock starts: what is clocked is almost
+all fairlearn's own work.
 
 The two problems are close, not equal. ``ErrorRateParity(difference_bound=alpha)`` asks for
 |R_i - overall error| <= alpha: in fairlearn 0.15, ``UtilityParity.gamma`` is a group's mean error
@@ -18,15 +19,11 @@ Needs fairlearn, which averagefair does not. Run: ``python benchmarks/fairlearn_
 from __future__ import annotations
 
 from time import perf_counter
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from fairlearn.reductions import ErrorRateParity, ExponentiatedGradient
 from numpy.typing import ArrayLike, NDArray
-
-from averagefair import RegressionOracle, Sample
-from averagefair.protocols import BestResponse
 
 ALPHA = 0.1
 
@@ -66,11 +63,12 @@ def fairlearn_fit(X: ArrayLike, Y: ArrayLike, alpha: float, *, max_iter: int = 5
     max_iter : int
         fairlearn's iterations; 50 is its own default.
     """
-    sample, labels = Sample(X, Y), np.asarray(Y, dtype=int)
+    labels = np.asarray(Y, dtype=int)
     rows = np.arange(labels.size)[:, None]  # a row need only say which (person, task) it is
-    people = np.repeat(np.arange(sample.n), sample.m)
+    people = np.repeat(np.arange(len(labels)), labels.shape[1])
+    design = np.column_stack([np.ones(len(labels)), np.asarray(X)])
     model = ExponentiatedGradient(
-        AllTasks(sample, RegressionOracle().bind(sample)),
+        AllTasks(design, np.linalg.pinv(design)),
         ErrorRateParity(difference_bound=alpha),
         max_iter=max_iter,
     )
@@ -87,21 +85,26 @@ class AllTasks:
     """An estimator over the rows of all people and tasks; its clones share the factored features.
 
     It knows the people it is bound to, so it takes no features: X holds the numbers of the rows.
+
+    Parameters
+    ----------
+    design : array, shape (n, d + 1)
+        A column of ones and the features.
+    inverse : array, shape (d + 1, n)
+        Its pseudo-inverse.
     """
 
-    def __init__(self, sample: Sample, answer: BestResponse) -> None:
-        self.sample, self.answer = sample, answer
+    def __init__(self, design: NDArray[np.float64], inverse: NDArray[np.float64]) -> None:
+        self.design, self.inverse = design, inverse
 
     def __sklearn_clone__(self) -> AllTasks:
-        return AllTasks(self.sample, self.answer)
+        return AllTasks(self.design, self.inverse)
 
     def fit(self, X: NDArray[np.intp], y: Any, sample_weight: Any) -> AllTasks:
         """Learn from all rows in order: deciding other than y costs the weight."""
         gaps = (1 - 2 * np.asarray(y)) * np.asarray(sample_weight)
-        gaps = gaps.reshape(self.sample.n, self.sample.m)
-        # As Costs, with a price for each cell; of the signs the oracle reads only the shape.
-        costs: Any = SimpleNamespace(signs=gaps, gaps=gaps.__getitem__, tasks=None)
-        self.decisions = self.answer(costs).decide(self.sample.features).ravel().astype(int)
+        coefficients = self.inverse @ gaps.reshape(len(self.design), -1)
+        self.decisions = (self.design @ coefficients < 0).ravel().astype(int)
         return self
 
     def predict(self, X: NDArray[np.intp]) -> NDArray[np.int_]:
