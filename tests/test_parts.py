@@ -77,21 +77,26 @@ def test_limits_are_lifted_again():
 
 
 def test_limits_of_two_threads_that_overlap():
-    before, inside, leave = blas(), threading.Event(), threading.Event()
+    """Whoever leaves last, the limit is lifted in the end, and others can set it afterwards."""
+    with threadpool_limits(2, user_api="blas"):
+        before, inside, leave = blas(), threading.Event(), threading.Event()
+        seen = []
 
-    def stay():
-        with one_thread():
-            inside.set()
-            leave.wait(10)
+        def stay():
+            with one_thread(spread=True):
+                seen.append(block_threads())
+                inside.set()
+                leave.wait(10)
 
-    other = threading.Thread(target=stay)
-    with one_thread():
-        other.start()
-        inside.wait(10)
-    assert blas() == {1}  # the other is still at it
-    leave.set()
-    other.join()
-    assert blas() == before
+        other = threading.Thread(target=stay)
+        with one_thread(spread=True):
+            assert blas() == {1}
+            other.start()
+            assert inside.wait(10)
+        assert seen == [1]  # the other thread has them all
+        leave.set()
+        other.join()
+        assert blas() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

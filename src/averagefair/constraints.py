@@ -116,7 +116,7 @@ class Constraints:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest of each rate; inf and -inf where there are none."""
         xp = self.space.xp
-        ends = np.tile([[np.inf], [-np.inf]], self.rate_count)
+        ends = np.array([[np.inf] * self.rate_count, [-np.inf] * self.rate_count])
         for place, stretch in enumerate(self._stretches):
             mine = rates[stretch]
             if of is not None and not of[stretch].all():

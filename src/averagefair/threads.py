@@ -12,13 +12,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
-_inside, _for_blocks = 0, 1
+# Which thread has set the limit, how deep it is inside, and how many threads blocks may have.
+_owner: int | None = None
+_depth, _for_blocks = 0, 1
 _limit: Any = None
 
 
@@ -26,7 +28,8 @@ _limit: Any = None
 def one_thread(*, spread: bool = False) -> Iterator[None]:
     """Have each product of the linear algebra run on one thread.
 
-    The limit holds for the whole process: the first to enter sets it, the last to leave lifts it.
+    The limit holds for the whole process. Whoever sets it lifts it; what enters in the meantime, on
+    another thread, takes what there is.
 
     Parameters
     ----------
@@ -35,19 +38,29 @@ def one_thread(*, spread: bool = False) -> Iterator[None]:
         linear algebra wait for work by turning in circles: a solver that lets one small product
         between two rounds have them slows the next round down by half.
     """
-    global _inside, _for_blocks, _limit
+    global _owner, _depth, _for_blocks, _limit
+    me = get_ident()
     with _lock:
-        if _inside == 0:
-            _for_blocks = _blas_threads() if spread else 1
+        if _owner is None:
+            _owner, _for_blocks = me, _blas_threads() if spread else 1
             _limit = _controller().limit(limits=1, user_api="blas")
-        _inside += 1
+        mine = _owner == me
+        _depth += mine
     try:
         yield
     finally:
         with _lock:
-            _inside -= 1
-            if _inside == 0:
+            _depth -= mine
+            if mine and _depth == 0:
                 _limit.restore_original_limits()
+                _owner = None
+                _let_others_limit()
+
+
+def _let_others_limit() -> None:
+    """Give up what threadpoolctl (3.8 and later) keeps for the first thread that sets a limit."""
+    for one in _blas():
+        getattr(one, "clear_controlling_thread", lambda: None)()
 
 
 def one_openmp_thread() -> Any:
@@ -61,22 +74,29 @@ def one_openmp_thread() -> Any:
 def block_threads() -> int:
     """Return how many threads blocks may be spread over: what the user or the machine has set."""
     with _lock:
-        return _for_blocks if _inside else _blas_threads()
+        if _owner is None:
+            return _blas_threads()
+        # Where another thread is at work with all of them, one is left.
+        return _for_blocks if _owner == get_ident() else 1
 
 
 def _blas_threads() -> int:
-    counts = [one.num_threads for one in _controller().select(user_api="blas").lib_controllers]
-    return max(counts, default=1)
+    return max((one.num_threads for one in _blas()), default=1)
 
 
 def _forget() -> None:
     """Begin anew in a forked process: whoever was inside is not there."""
-    global _lock, _inside
-    _lock, _inside = Lock(), 0
+    global _lock, _owner, _depth
+    _lock, _owner, _depth = Lock(), None, 0
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+@cache
+def _blas() -> tuple[Any, ...]:
+    return tuple(_controller().select(user_api="blas").lib_controllers)
 
 
 @cache
