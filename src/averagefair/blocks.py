@@ -32,6 +32,11 @@ def row_blocks(n: int, width: int, cells: int = CELLS_PER_BLOCK) -> Iterator[sli
         yield slice(start, min(n, start + step))
 
 
+def count_true(marks: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """Count the marks of each row, shape (rows,)."""
+    return np.asarray(np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32))
+
+
 def scratch(name: str, rows: int, width: int, dtype: DTypeLike) -> NDArray[Any]:
     """Return room for a block, the same memory for every call of a thread by this name.
 

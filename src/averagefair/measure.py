@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from averagefair.blocks import count_true
 from averagefair.errors import InputError
 from averagefair.parts import Part
 from averagefair.protocols import Hypothesis, Rate
@@ -214,7 +215,7 @@ def _add_up(marks: Any, task_weights: FloatArray | float, space: Space) -> Any:
     if marks.dtype != xp.bool:
         return xp.sum(marks, axis=1) * task_weights
     if space.is_numpy:
-        return np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32) * task_weights
+        return count_true(marks) * task_weights
     return xp.astype(xp.sum(xp.astype(marks, xp.int32), axis=1), xp.float64) * task_weights
 
 

@@ -87,10 +87,10 @@ def results(
     settings : dict
         The same for everybody.
     """
-    pieces = _pieces(whole)
     if not whole.space.is_numpy:
         yield work(whole, *by_person, **settings)
         return
+    pieces = _pieces(len(whole), whole.signs.shape[1])
     if len(pieces) == 1:
         with one_thread(spread=True):
             yield work(whole, *by_person, **settings)
@@ -111,10 +111,9 @@ def room_for_a_block(n: int, m: int) -> int:
     return 16 * min(n * m, _CELLS_ON_GPU) + 100 * n
 
 
-def _pieces(whole: Part) -> list[slice]:
-    n, width = len(whole), max(1, whole.signs.shape[1])
-    blocks = -(-n * width // CELLS_PER_BLOCK)
-    if not whole.space.is_numpy or blocks < _WORTH_THREADS:
+def _pieces(n: int, m: int) -> list[slice]:
+    blocks = -(-n * max(1, m) // CELLS_PER_BLOCK)
+    if blocks < _WORTH_THREADS:
         return [slice(0, n)]
     step = -(-n // min(_PIECES, blocks))
     return [slice(start, min(n, start + step)) for start in range(0, n, step)]

@@ -47,7 +47,12 @@ class Rate(Protocol):
 
 @runtime_checkable
 class Hypothesis(Protocol):
-    """One classifier for each of k tasks: what an oracle answers."""
+    """One classifier for each of k tasks: what an oracle answers.
+
+    It may also offer ``count_mistakes(part, by_label)``, everybody's number of mistakes without a
+    table of decisions, or None where there is no such way; see
+    :class:`~averagefair.oracles.regression.LinearThresholds`.
+    """
 
     def decide(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Decide for each person (rows) and task (columns); shape (n, k)."""
@@ -65,7 +70,11 @@ class BestResponse(Protocol):
 
 @runtime_checkable
 class Oracle(Protocol):
-    """A cost-sensitive classification oracle CSC(H) (the paper's Definition of that name)."""
+    """A cost-sensitive classification oracle CSC(H) (the paper's Definition of that name).
+
+    One that has a true attribute ``anywhere`` reads people through ``Sample.collect`` alone, and is
+    asked wherever they are (a GPU, a cluster); others get NumPy arrays of this machine only.
+    """
 
     @property
     def exact(self) -> bool:

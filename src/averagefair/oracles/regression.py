@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import scratch
+from averagefair.blocks import count_true, scratch
 from averagefair.costs import TIE, Costs, gaps
 from averagefair.errors import InputError
 from averagefair.oracles.degenerate import constant_tasks
@@ -88,23 +88,19 @@ class LinearThresholds:
             np.less(scores, highest, out=ones)
             if by_label:
                 np.greater(signs, 0, out=marks)
-                out[0, rows] = _count(np.logical_and(marks, ones, out=marks))
+                out[0, rows] = count_true(np.logical_and(marks, ones, out=marks))
                 np.less(signs, 0, out=marks)
-                out[1, rows] = _count(np.greater(marks, ones, out=marks))
+                out[1, rows] = count_true(np.greater(marks, ones, out=marks))
             else:
                 # Wrong is label 0, sign +1, decided 1, and label 1, sign -1, decided 0.
                 decided = scratch("decided", size, k, np.int8)
                 np.subtract(np.multiply(ones.view(np.int8), 2, out=decided), 1, out=decided)
-                out[0, rows] = _count(np.equal(signs, decided, out=marks))
+                out[0, rows] = count_true(np.equal(signs, decided, out=marks))
         return tuple(out)
 
     def key(self) -> Hashable:
         """Return the coefficients' bytes."""
         return self.coefficients.tobytes(), self.intercepts.tobytes()
-
-
-def _count(marks: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    return np.asarray(np.add.reduce(marks.view(np.uint8), axis=1, dtype=np.uint32))
 
 
 def _fused(part: Part) -> Any:
@@ -283,8 +279,6 @@ def _gap_sums_here(
             design *= price[:, None]
         else:
             signs = gaps(signs, price, false_negative[rows].astype(dtype, copy=False))
-        # G^T A rather than A^T G: a threaded product splits the longer side, and on a busy
-        # machine the other way round was up to thirty times slower (measured).
         total += signs.T @ design
     return total
 
