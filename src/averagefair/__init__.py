@@ -19,7 +19,13 @@ from averagefair.learner import Learner
 from averagefair.mapping import Mapping
 from averagefair.measure import individual_rates
 from averagefair.mixture import Mixture
-from averagefair.oracles import FiniteOracle, RegressionOracle, StumpOracle, WeightedOracle
+from averagefair.oracles import (
+    FeatureMap,
+    FiniteOracle,
+    RegressionOracle,
+    StumpOracle,
+    WeightedOracle,
+)
 from averagefair.persistence import load, save
 from averagefair.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
 from averagefair.request import Request
@@ -40,6 +46,7 @@ __all__ = [
     "ExponentiatedGradient",
     "FalseNegativeRate",
     "FalsePositiveRate",
+    "FeatureMap",
     "FiniteOracle",
     "Frontier",
     "Generalisation",

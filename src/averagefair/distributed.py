@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra
 from averagefair.parts import Part, Work
-from averagefair.rows import check_precision, read_only, read_part
+from averagefair.rows import check_precision, map_part, read_only, read_part
 from averagefair.spaces import NUMPY, Space
 from averagefair.tables import Table, read_table
 
@@ -164,6 +164,15 @@ class ClusterRows:
             for part, block, first in zip(self.parts, blocks, self.starts[:-1], strict=True)
         ]
         return replace(self, parts=tuple(self._client().compute(made)))
+
+    def map_features(self, feature_map: Any) -> ClusterRows:
+        """Have the workers map the features of the parts they hold, once."""
+        client = self._client()
+        parts = tuple(
+            client.submit(map_part, part, feature_map, first, pure=False)
+            for part, first in zip(self.parts, self.starts[:-1], strict=True)
+        )
+        return replace(self, parts=parts, d=feature_map.width)
 
     def without_labels(self) -> ClusterRows:
         """Return the people alone."""

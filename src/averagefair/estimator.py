@@ -46,9 +46,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     rate : {"error", "false_positive", "false_negative"}, Rate, or list of these, default "error"
         Which mistakes count. With a list, e.g. ``["false_positive", "false_negative"]``, each rate
         is held to alpha around a common rate of its own.
-    oracle : Oracle or scikit-learn classifier, optional
+    oracle : Oracle, FeatureMap, or scikit-learn classifier or pipeline, optional
         What learns a task at given costs. A scikit-learn classifier must take ``sample_weight``.
-        Default: :class:`~averagefair.RegressionOracle`.
+        With transformers in front of it, a :class:`~averagefair.FeatureMap` or a scikit-learn
+        pipeline that ends in an oracle, tasks are learned from what these make of X; they are
+        fitted and applied once. Default: :class:`~averagefair.RegressionOracle`.
     solver : Solver, optional
         Default: :class:`~averagefair.ColumnGeneration`.
     beta : float in [0, 1), default 0
@@ -263,7 +265,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self.mapping_.extend(Y, task_names=task_names)
 
     def training_individuals(self) -> Sample:
-        """Return the people the model was learned from, without their labels."""
+        """Return the people the model was learned from, without their labels.
+
+        Where the oracle has a feature map in front of it, their features are what the map made of
+        X: the columns of X themselves are not kept.
+        """
         check_is_fitted(self)
         if self.mapping_ is None:
             raise InputError(
@@ -329,7 +335,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         classifiers = self._classifiers(X)
         sample = Sample(X, y, individual_weights=sample_weight)
         sample.check_tasks(self.task_names_, classifiers.named_tasks, "y")
-        sample = sample.with_task_weights(self.task_weights_)
+        sample = classifiers.seen(sample).with_task_weights(self.task_weights_)
         error = Meter(sample, ErrorRate()).mix(classifiers.parts()).error
         if np.isnan(error):
             raise InputError("y must have at least one label to score against; all are blank.")

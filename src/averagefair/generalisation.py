@@ -148,7 +148,7 @@ def generalisation(
         later = None if Y_new_tasks is None else model.extend(Y_new_tasks)
         wanted = {
             "people": (X_new, Y_new_people, model.classifiers_),
-            "tasks": (model.training_individuals().features, Y_new_tasks, later),
+            "tasks": (None, Y_new_tasks, later),
             "both": (X_new, Y_new_both, later),
         }
         for name, (X, Y, classifiers) in wanted.items():
@@ -239,9 +239,13 @@ def _deviation(rates: FloatArray, people: FloatArray) -> float:
 def _row(
     point: FrontierPoint, X: Any, Y: Any, classifiers: Mixture, confidence: float
 ) -> dict[str, Any]:
+    # Training people's features have been read, and mapped, already.
+    trained = X is None
+    X = point.model.training_individuals().features if trained else X
     sample = Sample(X, Y)
     sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
-    chances = classifiers.decision_probability(X)
+    decide = classifiers.chances if trained else classifiers.decision_probability
+    chances = decide(sample.features if trained else X)
     signs = sample.space.to_host(sample.signs)
     labels = np.where(signs == 0, np.nan, signs < 0)
 

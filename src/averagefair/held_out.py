@@ -87,7 +87,7 @@ def held_out(
         read_features(X_new, classifiers.feature_names, classifiers.feature_count)
         sample = Sample(X_new, Y, individual_weights=sample_weight)
         sample.check_tasks(classifiers.task_names, classifiers.named_tasks, "labels of new people")
-        return sample
+        return classifiers.seen(sample)
 
     people = tasks = both = None
     if Y_new_people is not None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from averagefair.blocks import row_blocks
 from averagefair.distributed import is_dask, map_people, read_dask
 from averagefair.errors import InputError
+from averagefair.oracles.feature_map import FittedMap
 from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray, Sample, check_columns, read_features
 from averagefair.sampling import id_keys, person_keys, task_keys, uniform
@@ -30,7 +31,7 @@ class Mixture:
         On the simplex.
     sample : Sample
         The sample they were learned from: names its tasks and the columns features must have.
-        Only those names are kept.
+        Only those names, and its feature map, are kept.
     seed : int
         Where draws start from.
 
@@ -39,6 +40,11 @@ class Mixture:
     task_names : tuple of str, length k
     named_tasks : bool
         Whether those names were given, so that other tables must have them too.
+    feature_names : tuple of str, or None
+    feature_count : int
+        The columns that X must have.
+    feature_map : FittedMap, or None
+        What makes of X the features that the hypotheses decide by.
     """
 
     hypotheses: Sequence[Hypothesis]
@@ -49,12 +55,14 @@ class Mixture:
     named_tasks: bool = field(init=False)
     feature_names: tuple[str, ...] | None = field(init=False)
     feature_count: int = field(init=False)
+    feature_map: FittedMap | None = field(init=False)
 
     def __post_init__(self, sample: Sample) -> None:
         object.__setattr__(self, "task_names", sample.task_names)
         object.__setattr__(self, "named_tasks", sample.named_tasks)
         object.__setattr__(self, "feature_names", sample.feature_names)
-        object.__setattr__(self, "feature_count", sample.d)
+        object.__setattr__(self, "feature_count", sample.feature_count)
+        object.__setattr__(self, "feature_map", sample.feature_map)
         q = np.asarray(self.probabilities, dtype=np.float64)
         if q.shape != (len(self.hypotheses),) or not len(q):
             raise InputError(
@@ -83,10 +91,26 @@ class Mixture:
         """
         if is_dask(X):
             return self._where_it_is(self.decision_probability, X, None, np.float64)
-        return self.chances(read_features(X, self.feature_names, self.feature_count))
+        return self._map_and_decide(read_features(X, self.feature_names, self.feature_count))
+
+    def _map_and_decide(self, features: Any, first_row: int = 0) -> Any:
+        """Return decision probabilities of columns of X that have been read already; (n, k)."""
+        if self.feature_map is None:
+            return self.chances(features)
+        n, k = features.shape[0], len(self.task_names)
+        out = np.empty((n, k))
+        for rows in row_blocks(n, max(k, self.feature_map.width)):
+            out[rows] = self.chances(self.feature_map(features[rows, :], first_row + rows.start))
+        return out
+
+    def seen(self, sample: Sample) -> Sample:
+        """Return a sample with the features that the hypotheses decide by."""
+        if self.feature_map is None or sample.feature_map is self.feature_map:
+            return sample
+        return sample.map_features(self.feature_map)
 
     def chances(self, features: Any) -> Any:
-        """Return decision probabilities of features that have been read already; (n, k)."""
+        """Return decision probabilities of features that are read, and mapped, already; (n, k)."""
         space = Space.of(features)
         xp = space.xp
         out = space.zeros((features.shape[0], len(self.task_names)))
@@ -124,7 +148,7 @@ class Mixture:
         tasks = task_keys(self.task_names)
         out = np.empty((features.shape[0], len(self.task_names)), dtype=np.int8)
         for rows in row_blocks(*out.shape):
-            chances = space.to_host(self.chances(features[rows, :]))
+            chances = space.to_host(self._map_and_decide(features[rows, :], rows.start))
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
         return space.asarray(out)
 

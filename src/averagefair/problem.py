@@ -20,6 +20,7 @@ from averagefair.measure import Measurement, Meter
 from averagefair.mixture import Mixture
 from averagefair.oracles import RegressionOracle, WeightedOracle
 from averagefair.oracles.degenerate import warn_of_constant_tasks
+from averagefair.oracles.feature_map import fit_map, split_map
 from averagefair.protocols import Oracle, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import Sample
@@ -58,7 +59,7 @@ class Problem:
     X, Y : array-like or DataFrame
         Features (n, d) and labels (n, m) or (n,), blanks allowed.
     rate : str, Rate, or list of these
-    oracle : Oracle, scikit-learn classifier or None
+    oracle : Oracle, FeatureMap, scikit-learn classifier or pipeline, or None
     seed : int
         Of the draws, and of the choice of tasks to set aside.
     sample_weight, task_weight : array-like, optional
@@ -70,6 +71,7 @@ class Problem:
     Attributes
     ----------
     sample : Sample
+        Its features are mapped where the oracle has a map in front of it.
     learned : Sample
         The sample without the tasks set aside.
     aside : integer array
@@ -91,6 +93,7 @@ class Problem:
         ids: ArrayLike | None = None,
         dtype: str | None = None,
     ) -> None:
+        transformer, oracle = split_map(oracle)
         rates, self.oracle = resolve_rates(rate), _resolve_oracle(oracle)
         self.sample = Sample(
             X,
@@ -100,6 +103,8 @@ class Problem:
             individual_names=None if ids is None else np.asarray(ids),
             dtype="float64" if dtype is None else dtype,
         )
+        if transformer is not None:
+            self.sample = self.sample.map_features(fit_map(transformer, self.sample))
         warn_of_constant_tasks(self.sample, self.oracle)
         self.seed, self.rng = seed, np.random.default_rng(seed)
         rates, self.learned, self.aside = _set_aside(rates, self.sample, self.rng)

@@ -70,6 +70,9 @@ class Rows(Protocol):
     def with_labels(self, cells: Any, task_names: Sequence[str]) -> Rows:
         """Return the same people with these labels."""
 
+    def map_features(self, feature_map: Any) -> Rows:
+        """Return the same people with what a fitted map makes of their features."""
+
     def without_labels(self) -> Rows:
         """Return the people alone, in arrays of their own."""
 
@@ -152,6 +155,10 @@ class ArrayRows:
         signs = _signs(cells, task_names)
         return ArrayRows(read_only(Part(self.features, signs, self.precision)))
 
+    def map_features(self, feature_map: Any) -> ArrayRows:
+        """Return the same people with mapped features (a file stays a file)."""
+        return ArrayRows(map_part(self.everybody, feature_map))
+
     def without_labels(self) -> ArrayRows:
         """Return the people alone, in an array of their own (a file stays a file)."""
         features, n = self.features, self.features.shape[0]
@@ -198,6 +205,21 @@ def read_part(
     check_precision(dtype, Space.of(people.cells))
     features = finite_features(people, dtype, first_row)
     return Part(features, _signs(labels, task_names, first_row), dtype)
+
+
+def map_part(part: Part, feature_map: Any, first_row: int = 0) -> Part:
+    """Return some people with mapped features; the first of them is in row ``first_row``."""
+    kept = "float64" if part.precision == "float64" else "float32"
+    n, d = part.features.shape
+    cuts = list(row_blocks(n, max(d, feature_map.width)))
+    blocks = (feature_map(part.features[rows, :], first_row + rows.start, kept) for rows in cuts)
+    if is_mapped(part.features):
+        features = _in_a_file(blocks, (n, feature_map.width), kept)
+    else:
+        features = np.empty((n, feature_map.width), dtype=kept)
+        for rows, block in zip(cuts, blocks, strict=True):
+            features[rows] = block
+    return read_only(Part(features, part.signs, part.precision))
 
 
 def check_precision(dtype: Any, space: Space) -> None:

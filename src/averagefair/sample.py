@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,9 @@ from averagefair.tables import (
     read_table,
     read_vector,
 )
+
+if TYPE_CHECKING:
+    from averagefair.oracles.feature_map import FittedMap
 
 __all__ = ["FloatArray", "Sample", "SignArray", "check_columns", "read_features"]
 
@@ -59,6 +62,7 @@ class Sample:
     rows : Rows
         Features and labels, wherever they are.
     features : float64 or float32 array, shape (n, d)
+        What oracles learn from: the columns of X, or what a feature map made of them.
     signs : int8 array, shape (n, m)
         +1 where the label is 0, -1 where it is 1, 0 where it is unobserved.
     individual_weights : float64 array, shape (n,)
@@ -67,6 +71,9 @@ class Sample:
     individual_names : array, shape (n,)
     task_names : tuple of str
     feature_names : tuple of str, or None where X came without names
+        The columns of X.
+    feature_map : FittedMap, or None
+        What made the features of the columns of X.
     indexed : bool
         Whether the individuals' names are a table's index, which later tables must then have too.
     named_tasks : bool
@@ -87,6 +94,7 @@ class Sample:
     feature_names: tuple[str, ...] | None
     indexed: bool
     named_tasks: bool
+    feature_map: FittedMap | None = None
 
     def __init__(
         self,
@@ -117,6 +125,7 @@ class Sample:
             feature_names=people.columns,
             indexed=individual_names is None and index is not None,
             rows=read(people, labels, tasks["task_names"], dtype),
+            feature_map=None,
             **tasks,
         )
 
@@ -141,6 +150,11 @@ class Sample:
     def d(self) -> int:
         """Number of features."""
         return self.rows.d
+
+    @property
+    def feature_count(self) -> int:
+        """Number of columns of X: d, unless a feature map made others of them."""
+        return self.d if self.feature_map is None else self.feature_map.feature_count
 
     @property
     def features(self) -> Any:
@@ -217,6 +231,12 @@ class Sample:
         return self._replace(
             rows=self.rows.without_labels(), task_weights=np.empty(0), task_names=()
         )
+
+    def map_features(self, feature_map: FittedMap) -> Sample:
+        """Return the same sample with what a map makes of everybody's features."""
+        if self.feature_map is not None:
+            raise InputError("the features of this sample have been mapped; map X itself.")
+        return self._replace(rows=self.rows.map_features(feature_map), feature_map=feature_map)
 
     def with_task_weights(self, task_weights: FloatArray) -> Sample:
         """Return the same sample with tasks that are met this often, shape (m,), summing to 1."""

@@ -27,6 +27,7 @@ def extend(
     ],
     tasks: given.SomeTasks = None,
     id_column: given.Id = None,
+    trust: given.Trust = None,
     as_json: given.AsJson = False,
 ) -> None:
     """Make classifiers for new tasks from their labels on the training people.
@@ -41,7 +42,7 @@ def extend(
     from averagefair.persistence import read_model, save
 
     given.check_model(output, [model, labels])
-    found = read_model(model)
+    found = read_model(model, trusted=trust or ())
     if isinstance(found.model, Mixture):
         raise InputError(
             f"{model} holds classifiers that extend made; extend the model that made them."

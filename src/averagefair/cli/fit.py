@@ -32,6 +32,7 @@ def fit(
     max_influence: given.MaxInfluence = None,
     oracle: given.Oracle = given.OracleName.regression,
     l2: given.L2 = 0.0,
+    feature_map: given.Map = given.MapName.none,
     solver: given.Solver = given.SolverName.columns,
     max_rounds: given.MaxRounds = 1000,
     time_limit: given.TimeLimit = None,
@@ -60,7 +61,7 @@ def fit(
         model = AverageFairClassifier(
             alpha=alpha,
             rate=given.rates(rate),
-            oracle=given.oracle(oracle, l2),
+            oracle=given.mapped(feature_map, given.oracle(oracle, l2), len(people.X)),
             solver=given.solver(solver, max_rounds, time_limit),
             beta=beta,
             max_influence=max_influence,

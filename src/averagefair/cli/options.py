@@ -10,7 +10,7 @@ import typer
 
 from averagefair.errors import InputError
 from averagefair.files import STREAM, TABLES, FileTable, check_output
-from averagefair.oracles import RegressionOracle, StumpOracle
+from averagefair.oracles import FeatureMap, RegressionOracle, StumpOracle
 from averagefair.rates import RATES, spoken
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
@@ -20,6 +20,15 @@ class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
 
     regression = "regression"
     stump = "stump"
+
+
+class MapName(str, Enum):  # noqa: UP042
+    """What is made of the features before anything is learned from them."""
+
+    none = "none"
+    splines = "splines"
+    polynomials = "polynomials"
+    kernel = "kernel"
 
 
 class SolverName(str, Enum):  # noqa: UP042
@@ -105,6 +114,23 @@ Oracle = Annotated[
         "threshold on one feature."
     ),
 ]
+Map = Annotated[
+    MapName,
+    typer.Option(
+        "--map",
+        help="What to make of the features first, so that --oracle can learn curves: splines "
+        "(smooth curves along each feature), polynomials (squares and products of two), kernel "
+        "(likeness to 100 of the people, whose features are then in the model).",
+    ),
+]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TYPE",
+        help="A type that the model's feature map may hold beside those known to be harmless; "
+        "may be repeated. Accept only what you know.",
+    ),
+]
 L2 = Annotated[float, typer.Option("--l2", help="Ridge penalty of --oracle regression.")]
 Solver = Annotated[
     SolverName,
@@ -157,6 +183,24 @@ def oracle(name: OracleName, l2: float) -> Any:
     if l2:
         raise InputError("--l2 is a penalty of --oracle regression; leave it out with others.")
     return StumpOracle()
+
+
+def mapped(name: MapName, oracle: Any, people: int) -> Any:
+    """Return the oracle behind the feature map of that name."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+
+    made = {
+        MapName.splines: SplineTransformer(),
+        MapName.polynomials: make_pipeline(
+            StandardScaler(), PolynomialFeatures(include_bias=False)
+        ),
+        MapName.kernel: make_pipeline(
+            StandardScaler(), Nystroem(n_components=min(100, max(1, people)))
+        ),
+    }
+    return oracle if name is MapName.none else FeatureMap(made[name], oracle)
 
 
 def solver(name: SolverName, max_rounds: int, time_limit: float | None) -> Any:

@@ -29,6 +29,7 @@ def predict(
         typer.Option("--probabilities", help="Write the chance of deciding 1 instead of a draw."),
     ] = False,
     id_column: given.Id = None,
+    trust: given.Trust = None,
     as_json: given.AsJson = False,
 ) -> None:
     """Decide for each person and task.
@@ -44,7 +45,7 @@ def predict(
 
     check_output(output, TABLES, [model, data])
     given.check_streams_out(output, as_json=as_json)
-    found = read_model(model)
+    found = read_model(model, trusted=trust or ())
     classifiers = found.classifiers
     id_column = id_column or found.manifest["origin"].get("id")
     table = read_file(data).by(id_column)

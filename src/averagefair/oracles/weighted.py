@@ -113,10 +113,12 @@ class WeightedOracle:
                 f"scikit-learn classifier (an instance); got {self.estimator!r}."
             )
         if not has_fit_parameter(self.estimator, "sample_weight"):
+            steps = " Transformers go in front of it: FeatureMap(pipeline[:-1], pipeline[-1])."
             raise InputError(
                 f"{type(self.estimator).__name__}.fit takes no sample_weight, which is how costs "
                 "reach it. Use a classifier that takes it (for example LogisticRegression, "
                 "DecisionTreeClassifier, HistGradientBoostingClassifier) or RegressionOracle()."
+                f"{steps if hasattr(self.estimator, 'steps') else ''}"
             )
         if self.progress is not None and not callable(self.progress):
             raise InputError(
@@ -126,7 +128,7 @@ class WeightedOracle:
 
     def bind(self, sample: Sample) -> _PerTask:
         """Find the tasks with nothing to learn; everything else waits for the costs."""
-        return _PerTask(_with_seed(self.estimator), self.n_jobs, self.progress, sample)
+        return _PerTask(with_seed(self.estimator), self.n_jobs, self.progress, sample)
 
 
 class _PerTask:
@@ -225,7 +227,8 @@ def _fit(estimator: Any, features: FloatArray, gap: FloatArray) -> Any:
     )
 
 
-def _with_seed(estimator: Any) -> Any:
+def with_seed(estimator: Any) -> Any:
+    """Return a clone with every unset ``random_state`` set to 0."""
     seeded = clone(estimator)
     unset = {
         name: 0

@@ -15,6 +15,7 @@ from averagefair.oracles.stump import Stumps
 from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
+from averagefair.persistence.feature_maps import read_map, write_map
 from averagefair.protocols import Hypothesis
 from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
@@ -66,6 +67,7 @@ def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
         "features": None if names is None else list(names),
         "feature_count": mixture.feature_count,
         "seed": mixture.seed,
+        **write_map(mixture.feature_map, arrays),
     }
 
 
@@ -117,11 +119,12 @@ def _scalar(part: Any) -> Any:
 
 
 def _names_only(contents: Contents) -> Sample:
-    """Return a sample of nobody that knows the names of features and tasks."""
+    """Return a sample of nobody that knows the names of features and tasks, and the map."""
     d, tasks = contents.whole("feature_count"), contents.words("tasks")
-    named = contents.manifest["features"] is not None
+    named, feature_map = contents.manifest["features"] is not None, read_map(contents)
+    width = d if feature_map is None else feature_map.width
     return Sample._of(
-        rows=ArrayRows(Part(np.empty((0, d)), np.empty((0, len(tasks)), dtype=np.int8))),
+        rows=ArrayRows(Part(np.empty((0, width)), np.empty((0, len(tasks)), dtype=np.int8))),
         individual_weights=np.empty(0),
         task_weights=np.full(len(tasks), 1.0 / max(1, len(tasks))),
         individual_names=np.empty(0, dtype=object),
@@ -129,6 +132,7 @@ def _names_only(contents: Contents) -> Sample:
         feature_names=contents.words("features", d) if named else None,
         indexed=False,
         named_tasks=contents.flag("named_tasks"),
+        feature_map=feature_map,
     )
 
 

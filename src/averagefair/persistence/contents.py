@@ -21,10 +21,13 @@ class Contents:
     ----------
     arrays : mapping of str to array
     manifest : dict
+    trusted : tuple of str
+        Types of a feature map's parts that the reader accepts.
     """
 
     arrays: Mapping[str, NDArray[Any]]
     manifest: Mapping[str, Any]
+    trusted: tuple[str, ...] = ()
 
     def array(
         self, name: str, *shape: int | None, kind: str = "f", finite: bool = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from numbers import Real
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from averagefair.certificate import Certificate
@@ -18,9 +19,11 @@ from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.files import STREAM, write_whole
 from averagefair.mixture import Mixture
+from averagefair.oracles.feature_map import FeatureMap, split_map
 from averagefair.persistence.classifiers import read_mixture, write_mixture
 from averagefair.persistence.container import Arrays, pack, unpack
 from averagefair.persistence.contents import Contents, as_named, from_named
+from averagefair.persistence.feature_maps import UntrustedError
 from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
 from averagefair.rates import RATES, resolve_rates
 from averagefair.rows import PRECISIONS
@@ -70,8 +73,10 @@ def save(
     path : str or Path
         Appears whole or not at all.
     extendable : bool, default False
-        Store the training individuals too (features, names, weights), as ``extend`` needs them.
-        Mind that these are people's data; a new file can then be read by its owner alone.
+        Store the training individuals too (features, or what a feature map made of them; names;
+        weights), as ``extend`` needs them.
+        Mind that these are people's data; a new file can then be read by its owner alone. So can
+        one with a feature map, since some maps keep the features of people.
     origin : mapping, optional
         What to note in the manifest about where the model comes from; plain words and numbers.
 
@@ -108,28 +113,40 @@ def save(
             f"{type(model).__name__}."
         )
     manifest |= {"origin": _origin(origin), "made_by": f"averagefair {version('averagefair')}"}
-    write_whole(str(path), pack(arrays, manifest), private=extendable)
+    write_whole(str(path), pack(arrays, manifest), private=extendable or "map" in manifest)
 
 
-def load(path: str | Path) -> AverageFairClassifier | Mixture:
+def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassifier | Mixture:
     """Read what :func:`save` wrote: a fitted model, or the classifiers of later tasks.
 
     A model comes back with its parameters and all that it needs to decide and to be audited. What
     belongs to single people or to the way it was learned is not in the file:
     ``individual_rates_``, ``undefined_individuals_``, ``history_``; and ``mapping_`` is None unless
     it was saved with ``extendable=True``.
+
+    Parameters
+    ----------
+    path : str or Path
+    trusted : sequence of str
+        Types that a feature map in the file may hold beside those of NumPy and scikit-learn that
+        are known to be harmless, such as "mymodule.MyTransformer". Loading a type runs its
+        module's code: accept only what you know.
     """
-    return read_model(path).model
+    return read_model(path, trusted=trusted).model
 
 
-def read_model(path: str | Path) -> ModelFile:
-    """Read a model file with its manifest."""
+def read_model(path: str | Path, *, trusted: Sequence[str] = ()) -> ModelFile:
+    """Read a model file with its manifest; ``trusted`` as for :func:`load`."""
+    if isinstance(trusted, str):
+        raise InputError(f"`trusted` must be a list of types; got {trusted!r}: [{trusted!r}].")
     arrays, manifest = unpack(path)
-    contents = Contents(arrays, manifest)
+    contents = Contents(arrays, manifest, tuple(trusted))
     try:
         if not isinstance(manifest["origin"], dict):
             raise ValueError("origin is no mapping")
         model = KINDS[manifest["kind"]](contents)
+    except UntrustedError as error:
+        raise UntrustedError(f"{path}: {error}") from None
     except _MISFITS as error:
         raise InputError(
             f"{path} is damaged: its manifest and its arrays do not fit ({error})."
@@ -165,7 +182,7 @@ def _write_model(model: AverageFairClassifier, arrays: Arrays) -> dict[str, Any]
         "holdout_tasks": list(model.holdout_task_names_),
         "one_dimensional": model._flat,
         "parameters": {
-            "oracle": as_named(model.oracle, ORACLES),
+            "oracle": as_named(split_map(model.oracle)[1], ORACLES),
             "solver": as_named(model.solver, SOLVERS),
             "random_state": int(model.random_state) if seeded else None,
             "dtype": model.dtype,
@@ -189,7 +206,7 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     model = AverageFairClassifier(
         alpha=request.alpha,
         rate=rate,
-        oracle=from_named(parameters["oracle"], ORACLES),
+        oracle=_behind_map(from_named(parameters["oracle"], ORACLES), classifiers),
         solver=from_named(parameters["solver"], SOLVERS),
         beta=request.beta,
         max_influence=request.max_influence,
@@ -213,6 +230,12 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     mapping: Any = read_mapping(contents, classifiers, count)  # None where not stored
     model.mapping_ = mapping
     return model
+
+
+def _behind_map(oracle: Any, classifiers: Mixture) -> Any:
+    """Return the oracle with the classifiers' map, to be fitted anew, in front of it."""
+    found = classifiers.feature_map
+    return oracle if found is None else FeatureMap(clone(found.transformer), oracle)
 
 
 def _read_rate(contents: Contents) -> tuple[Any, int]:

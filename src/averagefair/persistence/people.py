@@ -67,7 +67,9 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
     known = contents.manifest.get("mapping")
     if known is None:
         return None
-    features = contents.array("people.features", None, classifiers.feature_count)
+    feature_map = classifiers.feature_map
+    width = classifiers.feature_count if feature_map is None else feature_map.width
+    features = contents.array("people.features", None, width)
     n = len(features)
     weights = contents.array("people.weights", n)
     if (weights < 0).any():
@@ -81,6 +83,7 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
         feature_names=classifiers.feature_names,
         indexed=Contents({}, known).flag("indexed"),
         named_tasks=classifiers.named_tasks,
+        feature_map=feature_map,
     )
     rounds = contents.array("mapping.weights", None, rates * n)
     *chances, zero, one = contents.simplex("mapping.chances", len(rounds) + 2)

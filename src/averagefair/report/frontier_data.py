@@ -96,7 +96,7 @@ def frontier_data(
             "start": start,
             "people": sample.n,
             "tasks": sample.m,
-            "features": sample.d,
+            "features": sample.feature_count,
             "rates": rates,
             "widest_rate": int(np.argmax(spreads)),
             "unconstrained": {
