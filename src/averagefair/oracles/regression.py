@@ -197,7 +197,11 @@ class _Regression:
             length = np.linalg.norm(triangle, axis=0)
             length[length == 0] = 1.0
             _, size, directions = np.linalg.svd(triangle / length, full_matrices=False)
-        kept = size > size[0] * max(sample.n, sample.d + 1) * np.finfo(float).eps
+        least = max(sample.n, sample.d + 1) * float(np.finfo(np.float64).eps)
+        if sample.rows.precision != "float64":
+            # What rounding to float32 made of columns that depend on each other is no direction.
+            least = max(least, (sample.d + 1) * float(np.finfo(np.float32).eps))
+        kept = size > size[0] * least
         return np.asarray(directions[kept].T / size[kept] / length[:, None])
 
     def _masked_moments(self, sample: Sample, penalty: FloatArray) -> FloatArray:
