@@ -33,6 +33,7 @@ from sklearn.tree import DecisionTreeClassifier
 from averagefair import (
     AverageFairClassifier,
     ColumnGeneration,
+    ExponentiatedGradient,
     FeatureMap,
     InputError,
     RegressionOracle,
@@ -531,7 +532,7 @@ def client():
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
-            processes=False,
+            processes=True,  # maps must travel
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
@@ -544,11 +545,12 @@ def test_a_cluster_answers_as_this_machine(client):
     da = pytest.importorskip("dask.array", reason="dask is not installed")
 
     def parts(array):
-        return da.from_array(array, chunks=(25, -1))
+        return da.from_array(array, chunks=(50, -1))
 
     oracle = make_pipeline(SplineTransformer(), StandardScaler(), RegressionOracle())
-    here = fair(oracle).fit(X, Y, sample_weight=WEIGHTS)
-    there = fair(oracle).fit(parts(X), parts(Y), sample_weight=WEIGHTS)
+    few = {"solver": ExponentiatedGradient.published(4)}
+    here = fair(oracle, **few).fit(X, Y, sample_weight=WEIGHTS)
+    there = fair(oracle, **few).fit(parts(X), parts(Y), sample_weight=WEIGHTS)
     assert there.error_ == pytest.approx(here.error_, abs=1e-9)
     np.testing.assert_allclose(there.individual_rates_, here.individual_rates_, atol=1e-9)
     wanted = here.decision_probability(X_NEW)

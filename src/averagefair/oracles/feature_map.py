@@ -7,6 +7,7 @@ is without a map.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,9 @@ class FittedMap:
     feature_count: int
     width: int
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (self.transformer, self.feature_count, self.width)
+
     def __call__(self, features: Any, first_row: int = 0, dtype: str = "float64") -> NDArray[Any]:
         """Map people's features, shape (n, feature_count), to shape (n, width).
 
@@ -114,6 +118,15 @@ class FittedMap:
                 f"{first_row + len(given) - 1} of X: {said(error)}."
             ) from error
         return _numbers(made, (len(given), self.width), name, first_row, dtype)
+
+
+def _revived(transformer: Any, feature_count: int, width: int) -> FittedMap:
+    """Return a map that came from elsewhere, in memory of its own.
+
+    Dask hands over arrays that cannot be written to and begin anywhere, which compiled code (that
+    of splines, for one) does not take.
+    """
+    return FittedMap(deepcopy(transformer), feature_count, width)
 
 
 def split_map(oracle: Any) -> tuple[Any | None, Any]:
