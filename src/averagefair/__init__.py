@@ -19,7 +19,15 @@ from averagefair.learner import Learner
 from averagefair.mapping import Mapping
 from averagefair.measure import individual_rates
 from averagefair.mixture import Mixture
-from averagefair.oracles import FiniteOracle, RegressionOracle, StumpOracle, WeightedOracle
+from averagefair.oracles import (
+    FiniteOracle,
+    LogisticOracle,
+    Polished,
+    Portfolio,
+    RegressionOracle,
+    StumpOracle,
+    WeightedOracle,
+)
 from averagefair.persistence import load, save
 from averagefair.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
 from averagefair.request import Request
@@ -46,8 +54,11 @@ __all__ = [
     "HeldOut",
     "InputError",
     "Learner",
+    "LogisticOracle",
     "Mapping",
     "Mixture",
+    "Polished",
+    "Portfolio",
     "RegressionOracle",
     "Request",
     "Round",
