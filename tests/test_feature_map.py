@@ -36,6 +36,9 @@ from averagefair import (
     ExponentiatedGradient,
     FeatureMap,
     InputError,
+    LogisticOracle,
+    Polished,
+    Portfolio,
     RegressionOracle,
     Sample,
     StumpOracle,
@@ -55,7 +58,7 @@ pytestmark = [
 ]
 
 N, M, D, LATER = 90, 10, 3, 3
-QUICK = ColumnGeneration(max_rounds=6)
+QUICK, LINEAR = ColumnGeneration(max_rounds=6), RegressionOracle()
 
 
 def curved(n, seed, blanks=0.0):
@@ -89,9 +92,13 @@ MAPS = {
 }
 
 
-def fair(oracle=None, **params):
+def fair(oracle=LINEAR, **params):
     settings = {"alpha": 0.1, "solver": QUICK, "random_state": 0, "oracle": oracle}
     return AverageFairClassifier(**(settings | params))
+
+
+def through(transformer):
+    return FeatureMap(transformer, LINEAR)
 
 
 def by_hand(transformer, rows=slice(None), **fit):
@@ -123,7 +130,7 @@ def assert_same_model(one, other, apply):
 @pytest.mark.parametrize("name", MAPS)
 def test_a_map_is_the_same_as_features_mapped_by_hand(name):
     apply = by_hand(MAPS[name])
-    one, other = fair(FeatureMap(MAPS[name])).fit(X, Y), fair().fit(apply(X), Y)
+    one, other = fair(through(MAPS[name])).fit(X, Y), fair().fit(apply(X), Y)
     assert_same_model(one, other, apply)
     assert one.score(X_NEW, Y_NEW) == pytest.approx(other.score(apply(X_NEW), Y_NEW), abs=1e-12)
     later, same = one.extend(Y_LATER), other.extend(Y_LATER)
@@ -140,7 +147,7 @@ def test_a_map_is_the_same_as_features_mapped_by_hand(name):
 
 
 def test_the_judge_sees_another_map():
-    one = fair(FeatureMap(SplineTransformer())).fit(X, Y)
+    one = fair(through(SplineTransformer())).fit(X, Y)
     other = by_hand(PolynomialFeatures(2))
     with pytest.raises(AssertionError):
         assert_same_model(one, fair().fit(other(X), Y), other)
@@ -148,14 +155,20 @@ def test_the_judge_sees_another_map():
 
 def test_curves_are_learned_that_lines_cannot_follow():
     lines = fair(alpha=0.5).fit(X, Y)
-    curves = fair(FeatureMap(SplineTransformer()), alpha=0.5).fit(X, Y)
+    curves = fair(through(SplineTransformer()), alpha=0.5).fit(X, Y)
     assert lines.score(X_NEW, Y_NEW) < 0.75 < 0.8 < curves.score(X_NEW, Y_NEW)
 
 
 @pytest.mark.parametrize(
     "oracle",
-    [RegressionOracle(l2=1.0), StumpOracle(), DecisionTreeClassifier(max_depth=2)],
-    ids=["ridge", "stump", "tree"],
+    [
+        RegressionOracle(l2=1.0),
+        LogisticOracle(),
+        Polished(Portfolio([RegressionOracle(), LogisticOracle()])),
+        StumpOracle(),
+        DecisionTreeClassifier(max_depth=2),
+    ],
+    ids=["ridge", "logistic", "portfolio", "stump", "tree"],
 )
 def test_a_pipeline_and_any_oracle_behind_it(oracle):
     scaled = make_pipeline(SplineTransformer(), StandardScaler())
@@ -173,6 +186,13 @@ def test_a_pipeline_and_any_oracle_behind_it(oracle):
         assert_same_model(fair(spelling, **few).fit(X, labels), wanted, apply)
 
 
+def test_the_default_oracle_is_behind_a_map_that_names_none():
+    apply, few = by_hand(SplineTransformer()), {"solver": ColumnGeneration(max_rounds=2)}
+    labels = np.nan_to_num(Y)[:, :4]
+    one = fair(FeatureMap(SplineTransformer()), **few).fit(X, labels)
+    assert_same_model(one, fair(None, **few).fit(apply(X), labels), apply)
+
+
 def test_an_oracle_alone_in_a_pipeline_has_no_map():
     one = fair(make_pipeline(RegressionOracle())).fit(X, Y)
     assert one.classifiers_.feature_map is None
@@ -182,15 +202,15 @@ def test_an_oracle_alone_in_a_pipeline_has_no_map():
 @pytest.mark.parametrize("rate", ["false_positive", ["false_positive", "false_negative"]], ids=str)
 def test_other_rates(rate):
     apply = by_hand(SplineTransformer())
-    one = fair(FeatureMap(SplineTransformer()), rate=rate).fit(X, Y)
+    one = fair(through(SplineTransformer()), rate=rate).fit(X, Y)
     assert_same_model(one, fair(rate=rate).fit(apply(X), Y), apply)
 
 
 def test_the_frontier_and_its_report():
     apply, alphas = by_hand(SplineTransformer()), [0.1, 0.2]
     settings = {"solver": QUICK, "random_state": 0}
-    one = frontier(X, Y, alphas, oracle=FeatureMap(SplineTransformer()), **settings)
-    other = frontier(apply(X), Y, alphas, **settings)
+    one = frontier(X, Y, alphas, oracle=through(SplineTransformer()), **settings)
+    other = frontier(apply(X), Y, alphas, oracle=RegressionOracle(), **settings)
     labels = {"Y_new_people": Y_NEW, "Y_new_tasks": Y_LATER, "Y_new_both": Y_BOTH}
     found = generalisation(one, X_new=X_NEW, **labels)
     wanted = generalisation(other, X_new=apply(X_NEW), **labels)
@@ -205,7 +225,7 @@ def test_the_frontier_and_its_report():
 
 def test_people_are_known_by_their_own_features_not_by_mapped_ones():
     # Both have the same mapped features, but they are two people, with draws of their own.
-    mirrored = fair(FeatureMap(FunctionTransformer(np.abs)), alpha=0.02).fit(X, Y)
+    mirrored = fair(through(FunctionTransformer(np.abs)), alpha=0.02).fit(X, Y)
     twins = np.repeat(np.abs(X_NEW), 2, axis=0)
     twins[1::2] *= -1
     chances = mirrored.decision_probability(twins)
@@ -215,14 +235,14 @@ def test_people_are_known_by_their_own_features_not_by_mapped_ones():
 
 def test_tables_keep_the_checks_of_their_columns():
     names = ["age", "income", "debt"]
-    one = fair(FeatureMap(SplineTransformer())).fit(pd.DataFrame(X, columns=names), Y)
+    one = fair(through(SplineTransformer())).fit(pd.DataFrame(X, columns=names), Y)
     assert one.classifiers_.feature_names == tuple(names)
     assert (one.feature_names_in_ == names).all()
     assert one.predict(pd.DataFrame(X_NEW, columns=names)).shape == (len(X_NEW), M)
     with pytest.raises(ValueError, match=r"[Ff]eature names"):
         one.predict(pd.DataFrame(X, columns=names[::-1]))
     with pytest.raises(ValueError, match="2 features"):
-        fair(FeatureMap(SplineTransformer())).fit(X, Y).predict(X[:, :2])
+        fair(through(SplineTransformer())).fit(X, Y).predict(X[:, :2])
     assert one.training_individuals().features.shape == (N, 7 * D)
 
 
@@ -230,23 +250,23 @@ def test_memory_mapped_people_and_single_precision(tmp_path):
     apply = by_hand(SplineTransformer())
     file = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=X.shape)
     file[:] = X
-    one = fair(FeatureMap(SplineTransformer())).fit(file, Y)
+    one = fair(through(SplineTransformer())).fit(file, Y)
     assert_same_model(one, fair().fit(apply(X), Y), apply)
     assert isinstance(one.training_individuals().features.base, np.memmap)
-    single = fair(FeatureMap(SplineTransformer()), dtype="float32").fit(X, Y)
+    single = fair(through(SplineTransformer()), dtype="float32").fit(X, Y)
     assert single.training_individuals().features.dtype == np.float32
     assert single.error_ == pytest.approx(one.error_, abs=0.02)
 
 
 def test_blocks_make_no_difference(monkeypatch):
-    whole = fair(FeatureMap(SplineTransformer())).fit(X, Y)
+    whole = fair(through(SplineTransformer())).fit(X, Y)
     wanted = whole.decision_probability(X_NEW), whole.predict(X_NEW)
     for module in ("rows", "mixture"):
         monkeypatch.setattr(
             f"averagefair.{module}.row_blocks",
             lambda n, width, *_: (slice(at, min(at + 7, n)) for at in range(0, n, 7)),
         )
-    cut = fair(FeatureMap(SplineTransformer())).fit(X, Y)
+    cut = fair(through(SplineTransformer())).fit(X, Y)
     np.testing.assert_allclose(cut.decision_probability(X_NEW), wanted[0], atol=1e-12)
     assert (cut.predict(X_NEW) == wanted[1]).all()
     assert (whole.predict(X_NEW) == wanted[1]).all()
@@ -261,8 +281,8 @@ WEIGHTS = np.random.default_rng(2).integers(0, 3, N)
 @pytest.mark.parametrize("name", ["splines", "kernel", "quantiles"])
 def test_whole_weights_are_that_many_rows_and_zero_is_none(name):
     rows = np.repeat(np.arange(N), WEIGHTS)
-    weighted = fair(FeatureMap(MAPS[name])).fit(X, Y, sample_weight=WEIGHTS)
-    repeated = fair(FeatureMap(MAPS[name])).fit(X[rows], Y[rows])
+    weighted = fair(through(MAPS[name])).fit(X, Y, sample_weight=WEIGHTS)
+    repeated = fair(through(MAPS[name])).fit(X[rows], Y[rows])
     found, wanted = (one.classifiers_.feature_map(X_NEW) for one in (weighted, repeated))
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(found, by_hand(MAPS[name], rows)(X_NEW))
@@ -273,7 +293,7 @@ def test_nobody_of_weight_zero_is_looked_at():
     weights[3], strange[3] = 0.0, 1e6
     kept = np.delete(np.arange(N), 3)
     for given, scale in ((weights, 1.0), (weights * 0.5, 0.5)):
-        one = fair(FeatureMap(StandardScaler())).fit(strange, Y, sample_weight=given)
+        one = fair(through(StandardScaler())).fit(strange, Y, sample_weight=given)
         wanted = by_hand(StandardScaler(), kept, sample_weight=np.full(N - 1, scale))
         np.testing.assert_allclose(one.classifiers_.feature_map(X_NEW), wanted(X_NEW))
 
@@ -282,9 +302,9 @@ def test_other_weights_reach_the_transformers_that_take_them():
     weights = np.random.default_rng(3).uniform(0.1, 2.0, N)
     wanted = by_hand(StandardScaler(), sample_weight=weights)(X_NEW)
     for transformer in (StandardScaler(), make_pipeline(StandardScaler())):
-        one = fair(FeatureMap(transformer)).fit(X, Y, sample_weight=weights)
+        one = fair(through(transformer)).fit(X, Y, sample_weight=weights)
         np.testing.assert_array_equal(one.classifiers_.feature_map(X_NEW), wanted)
-    deaf = fair(FeatureMap(PCA(2))).fit(X, Y, sample_weight=weights)
+    deaf = fair(through(PCA(2))).fit(X, Y, sample_weight=weights)
     np.testing.assert_array_equal(
         deaf.classifiers_.feature_map(X_NEW), by_hand(PCA(2, random_state=0))(X_NEW)
     )
@@ -297,7 +317,7 @@ def test_many_people_in_a_file_are_fitted_on_evenly(tmp_path):
     labels = (np.arange(2 * n).reshape(n, 2) % 3 == 0).astype(int)
     counted = Counting()
     solver = ColumnGeneration(max_rounds=1, reweightings=0, shakes=0)
-    one = fair(FeatureMap(counted), alpha=0.5, solver=solver).fit(file, labels)
+    one = fair(through(counted), alpha=0.5, solver=solver).fit(file, labels)
     seen = one.classifiers_.feature_map.transformer.seen_
     assert len(seen) == 100_000
     assert seen.min() < 5
@@ -336,7 +356,7 @@ def test_clones_copies_and_searches():
 
 
 def test_fit_twice_is_fit_once_without_a_seed():
-    one = fair(FeatureMap(Nystroem(n_components=10)))
+    one = fair(through(Nystroem(n_components=10)))
     first = one.fit(X, Y).decision_probability(X_NEW)
     assert (one.fit(X, Y).decision_probability(X_NEW) == first).all()
 
@@ -367,7 +387,7 @@ def test_a_model_comes_back_the_same_to_the_last_bit(name, tmp_path):
 
 def test_files_with_a_map_are_their_owners(tmp_path):
     path = tmp_path / "fair.model"
-    save(fair(FeatureMap(SplineTransformer())).fit(X, Y), path)
+    save(fair(through(SplineTransformer())).fit(X, Y), path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     save(fair().fit(X, Y), tmp_path / "plain.model")
     arrays, manifest = contents(tmp_path / "plain.model")
@@ -388,7 +408,7 @@ class Doubling(TransformerMixin, BaseEstimator):
 
 def test_types_that_nobody_has_accepted_are_refused_by_name(tmp_path, forks):
     path, mine = tmp_path / "fair.model", f"{__name__}.Doubling"
-    one = fair(FeatureMap(Doubling())).fit(X, Y)
+    one = fair(through(Doubling())).fit(X, Y)
     save(one, path)
     with pytest.raises(InputError, match=rf"fair\.model.*{mine}.*trusted=.*--trust") as caught:
         load(path)
@@ -400,14 +420,14 @@ def test_types_that_nobody_has_accepted_are_refused_by_name(tmp_path, forks):
     args = ("predict", "fair.model", "new.csv", "-o", "out.csv")
     assert mine in forks.run(tmp_path, *args, code=2).err.replace("\n", "").replace(" ", "")
     forks.run(tmp_path, *args, "--trust", "another.type", code=2)
-    trees = fair(FeatureMap(RandomTreesEmbedding(3))).fit(X, Y)
+    trees = fair(through(RandomTreesEmbedding(3))).fit(X, Y)
     save(trees, path)
     with pytest.raises(InputError, match=r"sklearn\.tree\._tree\.Tree"):
         load(path)
 
 
 def test_what_cannot_be_stored_is_told_while_saving(tmp_path):
-    one = fair(FeatureMap(FunctionTransformer(lambda people: people**2))).fit(X, Y)
+    one = fair(through(FunctionTransformer(lambda people: people**2))).fit(X, Y)
     with pytest.raises(InputError, match=r"FunctionTransformer, cannot be stored.*by name"):
         save(one, tmp_path / "fair.model")
     assert not (tmp_path / "fair.model").exists()
@@ -449,14 +469,14 @@ DAMAGE = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damaged_maps_are_refused(kind, tmp_path):
     path = tmp_path / "fair.model"
-    save(fair(FeatureMap(SplineTransformer())).fit(X, Y), path)
+    save(fair(through(SplineTransformer())).fit(X, Y), path)
     damaged(path, DAMAGE[kind])
     with pytest.raises(InputError, match="damaged"):
         load(path)
 
 
 def test_splines_whose_knots_do_not_fit_are_refused(tmp_path):
-    path, one = tmp_path / "fair.model", fair(FeatureMap(SplineTransformer())).fit(X, Y)
+    path, one = tmp_path / "fair.model", fair(through(SplineTransformer())).fit(X, Y)
     vars(one.classifiers_.feature_map.transformer.bsplines_[0])["k"] = 50
     with pytest.raises(InputError, match="cannot be stored"):
         save(one, path)
@@ -567,7 +587,7 @@ def test_a_cluster_answers_as_this_machine(client):
     np.testing.assert_allclose(found.tasks.rates, test.tasks.rates)
     broken = X.copy()
     broken[60, 1] = -1.0
-    logs = FeatureMap(FunctionTransformer(undefined_at_minus_one))
+    logs = through(FunctionTransformer(undefined_at_minus_one))
     with pytest.raises(InputError, match="of row 60 of X it made nan"):
         fair(logs).fit(parts(broken), parts(Y))
 
@@ -611,13 +631,13 @@ def test_maps_that_cannot_be(transformer, words):
     people = X.copy()
     people[60, 1] = -1.0
     with pytest.raises(InputError) as caught:
-        fair(FeatureMap(transformer), dtype="float32").fit(people, Y)
+        fair(through(transformer), dtype="float32").fit(people, Y)
     for part in words:
         assert part in str(caught.value)
 
 
 def test_new_people_whom_a_map_cannot_take():
-    narrow = fair(FeatureMap(SplineTransformer(extrapolation="error"))).fit(X, Y)
+    narrow = fair(through(SplineTransformer(extrapolation="error"))).fit(X, Y)
     with pytest.raises(InputError, match="SplineTransformer, could not map rows 0 to 1 of X"):
         narrow.predict(np.full((2, D), 1e3))
 
@@ -648,7 +668,7 @@ def test_other_array_libraries_are_refused_with_the_remedy():
 
 
 def test_a_sample_is_mapped_once():
-    one = fair(FeatureMap(SplineTransformer())).fit(X, Y).classifiers_
+    one = fair(through(SplineTransformer())).fit(X, Y).classifiers_
     mapped = one.seen(Sample(X, Y))
     assert one.seen(mapped) is mapped
     with pytest.raises(InputError, match="have been mapped"):

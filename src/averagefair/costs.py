@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.parts import Part
+from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space
 
@@ -92,6 +94,24 @@ class Costs:
         """Labels as signs, shape (n, k)."""
         return self.sample.signs
 
+    @property
+    def prices(self) -> tuple[Any, Any | None]:
+        """Of a false positive and of a false negative; None where both are priced alike."""
+        alike = self.false_positive is self.false_negative
+        return self.false_positive, None if alike else self.false_negative
+
+    def above_zero(self, hypothesis: Hypothesis) -> FloatArray:
+        """Return what a hypothesis costs more than deciding 0 always, task by task; shape (k,).
+
+        Examples
+        --------
+        >>> from averagefair.constants import Constant
+        >>> sample = Sample([[0.0], [1.0]], [[0, 1], [1, 1]])
+        >>> Costs(sample, np.ones(2), np.ones(2)).above_zero(Constant(True, 2))
+        array([ 0., -2.])
+        """
+        return np.asarray(self.sample.total(_cost_of_ones, *self.prices, hypothesis=hypothesis))
+
     def gaps(self, rows: slice = slice(None), columns: slice = slice(None)) -> FloatArray:
         """Return the cost gaps c1 - c0 of these people and tasks: decide 1 where negative.
 
@@ -103,10 +123,26 @@ class Costs:
         >>> Costs(sample, np.array([0.5]), np.array([0.2])).gaps()
         array([[ 0.5, -0.2,  0. ]])
         """
-        alike = self.false_positive is self.false_negative
-        false_negative = None if alike else self.false_negative[rows]
-        signs = self.signs[rows, columns]
-        return np.asarray(gaps(signs, self.false_positive[rows], false_negative))
+        false_positive, false_negative = self.prices
+        other = None if false_negative is None else false_negative[rows]
+        return np.asarray(gaps(self.signs[rows, columns], false_positive[rows], other))
+
+
+def _cost_of_ones(
+    part: Part, false_positive: Any, false_negative: Any | None, *, hypothesis: Hypothesis
+) -> FloatArray:
+    """Return the sum of the gaps of those for whom a hypothesis decides 1, shape (k,)."""
+    space, xp = part.space, part.space.xp
+    total = np.zeros(part.signs.shape[1])
+    for rows in part.blocks(len(total)):
+        ones = hypothesis.decide(part.features[rows, :])
+        signs = xp.astype(ones, xp.int8) * part.signs[rows, :]
+        if false_negative is None:
+            found = false_positive[rows] @ xp.astype(signs, xp.float64)
+        else:
+            found = xp.sum(gaps(signs, false_positive[rows], false_negative[rows]), axis=0)
+        total += space.to_host(found)
+    return total
 
 
 def gaps(signs: Any, false_positive: Any, false_negative: Any | None) -> Any:

@@ -100,10 +100,15 @@ def results(
         cut = (None if vector is None else vector[rows] for vector in by_person)
         return work(whole[rows], *cut, **settings)
 
+    yield from in_threads(piece, pieces)
+
+
+def in_threads(work: Callable[[slice], Any], pieces: Sequence[slice]) -> Iterator[Any]:
+    """Do some work on pieces of NumPy arrays side by side; yield the results in order."""
     threads = min(block_threads(), len(pieces))
     # Each thread has its own blocks: threads that share a product wait for each other.
     with one_thread(spread=True):
-        yield from map(piece, pieces) if threads == 1 else _pool(threads).map(piece, pieces)
+        yield from map(work, pieces) if threads <= 1 else _pool(threads).map(work, pieces)
 
 
 def room_for_a_block(n: int, m: int) -> int:

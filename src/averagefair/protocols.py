@@ -51,7 +51,7 @@ class Hypothesis(Protocol):
 
     It may also offer ``count_mistakes(part, by_label)``, everybody's number of mistakes without a
     table of decisions, or None where there is no such way; see
-    :class:`~averagefair.oracles.regression.LinearThresholds`.
+    :class:`~averagefair.oracles.linear.LinearThresholds`.
     """
 
     def decide(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:

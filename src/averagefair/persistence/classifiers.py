@@ -10,7 +10,7 @@ import numpy as np
 from averagefair.constants import Constant
 from averagefair.errors import InputError
 from averagefair.mixture import Mixture
-from averagefair.oracles.regression import LinearThresholds
+from averagefair.oracles.linear import LinearThresholds
 from averagefair.oracles.stump import Stumps
 from averagefair.parts import Part
 from averagefair.persistence.container import Arrays

@@ -1,0 +1,292 @@
+"""Logistic regression on costs, for all tasks at once.
+
+Task j asks for a label (the sign of its cost gap) with a weight (the gap's size). Logistic
+regression is the convex loss nearest to that question that has a smooth minimum, and a far-away
+person whose label comes out right pulls no more, as in least squares he does.
+
+The minimum of every task is found by Newton's method with old second derivatives: the inverse of
+each task's Hessian is kept, from step to step and from round to round, until steps with it no
+longer shrink quickly. A step is then two matrix products over all tasks, as in least squares; a
+Hessian, which costs some d/2 times as much, is needed once in a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.blocks import scratch
+from averagefair.checks import positive_number
+from averagefair.costs import Costs, gaps
+from averagefair.oracles.linear import LinearThresholds, Standard, design_of, gap_sums
+from averagefair.parts import Part
+from averagefair.sample import FloatArray, Sample
+
+# A step that moves no coefficient (in standardised units) by more than this share of the largest
+# has arrived; products in float32 cannot tell less.
+_ARRIVED = {"float64": 1e-7, "float32": 1e-4, "tf32": 1e-3}
+_MOST_STEPS = 60
+# A Hessian is made anew for tasks of which a step is longer than this share of the step before.
+_SLOW = 0.3
+# Overshooting: the slope along a step has turned, and is steeper than this share of what it was.
+_STEEP = 0.5
+_LEAST_CURVATURE = 1e-9
+# Hessians are added up over so many people at most, evenly chosen.
+_PEOPLE = 20_000
+
+
+@dataclass(frozen=True)
+class LogisticOracle:
+    """Linear classifiers by logistic regression on costs, all tasks at once. A heuristic.
+
+    Parameters
+    ----------
+    l2 : float, default 1
+        Penalty on the coefficients of standardised features (not on the intercept): 1/C of
+        scikit-learn's LogisticRegression. Positive, since a task that a line separates would have
+        no minimum without it.
+
+    Notes
+    -----
+    Task j minimises sum_i w_ij log(1 + exp(-z_ij (a + x_i b))) + l2/2 ||b||^2 over the people
+    whose label is observed: x_i standardised features, z_ij the wanted decision as +1 or -1, w_ij
+    the size of its cost gap, scaled so that the weights of a task are 1 on average. So l2 means
+    the same whatever the prices, and as many people as there are speak against it.
+
+    Every round starts from the coefficients of the last one. Answers are minima but for about
+    1e-7 of the largest coefficient (float32: 1e-4), so they hardly depend on that.
+
+    Examples
+    --------
+    >>> sample = Sample([[-2.0], [-1.0], [1.0], [2.0]], [[0], [0], [1], [1]])
+    >>> prices = np.ones(4)
+    >>> answer = LogisticOracle().bind(sample)(Costs(sample, prices, prices))
+    >>> answer.decide(np.array([[-0.5], [0.5]])).ravel()
+    array([False,  True])
+    """
+
+    l2: float = 1.0
+    exact = False
+    anywhere = True
+
+    def __post_init__(self) -> None:
+        positive_number("l2", self.l2)
+
+    def bind(self, sample: Sample) -> _Logistic:
+        """Find the features' means and deviations and return the answerer."""
+        return _Logistic(sample, self.l2)
+
+
+class _Logistic:
+    """The coefficients of the last round (on the design), and the inverse Hessians in use."""
+
+    def __init__(self, sample: Sample, l2: float) -> None:
+        self.standard = Standard(sample)
+        width = sample.d + 1
+        self.beta = np.zeros((width, sample.m))
+        self.inverse = np.zeros((sample.m, width, width))
+        self.known = np.zeros(sample.m, dtype=np.bool_)
+        self.penalty = np.append(0.0, np.full(sample.d, l2))
+        self.tolerance = _ARRIVED[sample.rows.precision]
+        self.complete = sample.complete_tasks
+
+    def __call__(self, costs: Costs) -> LinearThresholds:
+        """Answer all tasks, starting from where the last round ended."""
+        every = np.arange(costs.sample.m) if costs.tasks is None else costs.tasks
+        for_zero, for_one, people = costs.sample.total(_stakes, *costs.prices, costs.sample.counts)
+        disputed = (for_zero > 0) & (for_one > 0)
+        stakes = np.where(disputed, for_zero + for_one, 1.0)
+        run = _Descent(self, costs, every, people / stakes)
+        run.descend(np.flatnonzero(disputed))
+        self.beta[:, every] = run.beta
+        # Where all who matter want the same decision, it is made, whoever it is.
+        constant = np.zeros_like(run.beta)
+        constant[0] = np.where(for_one > 0, -1.0, 1.0)
+        return self.standard.plain(np.where(disputed, run.beta, constant), costs.tasks)
+
+
+class _Descent:
+    """Newton's method for all tasks of one round side by side.
+
+    The gradient of a task is (A^T (|g| tanh(A b / 2)) - A^T g) / 2 and the penalty's, with g its
+    scaled gaps; the second sum does not depend on b. Along a step the slope rises from below zero
+    to zero at the best length, since the loss is convex. A step is taken unless the slope at its
+    end has turned steep; then it is cut to where a straight line between both slopes is zero.
+    """
+
+    def __init__(
+        self, bound: _Logistic, costs: Costs, every: NDArray[np.intp], scale: FloatArray
+    ) -> None:
+        self.bound, self.costs, self.every, self.scale = bound, costs, every, scale
+        self.pull = costs.sample.total(gap_sums, *costs.prices, **bound.standard.settings).T
+        self.beta = bound.beta[:, every].copy()
+
+    def descend(self, tasks: NDArray[np.intp]) -> None:
+        """Bring these tasks (positions among those asked for) to their minima."""
+        self._renew(tasks[~self.bound.known[self.every[tasks]]])
+        gradient = self._gradient(tasks, self.beta[:, tasks])
+        step = self._newton(tasks, gradient)
+        before = np.full(len(tasks), np.inf)
+        for _ in range(_MOST_STEPS):
+            length = np.abs(step).max(axis=0, initial=0.0)
+            slow = length > _SLOW * before
+            if slow.any():
+                self._renew(tasks[slow])
+                step[:, slow] = self._newton(tasks[slow], gradient[:, slow])
+                length = np.abs(step).max(axis=0)
+            going = length > self.bound.tolerance * (1.0 + np.abs(self.beta[:, tasks]).max(axis=0))
+            # The last step is taken all the same: it is there.
+            self.beta[:, tasks[~going]] += step[:, ~going]
+            tasks, step, gradient = tasks[going], step[:, going], gradient[:, going]
+            if not tasks.size:
+                return
+            step, gradient, cut = self._walk(tasks, step, gradient)
+            before = np.where(cut, np.inf, length[going])
+            step = self._newton(tasks, gradient)
+
+    def _walk(
+        self, tasks: NDArray[np.intp], step: FloatArray, gradient: FloatArray
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+        """Take a step with each task; return it, the gradients there, and which had to be cut."""
+        here = self.beta[:, tasks]
+        there = self._gradient(tasks, here + step)
+        slope, end = (gradient * step).sum(axis=0), (there * step).sum(axis=0)
+        cut = end > _STEEP * np.abs(slope)
+        if cut.any():
+            step[:, cut] *= (slope / (slope - end))[cut]
+            there[:, cut] = self._gradient(tasks[cut], (here + step)[:, cut])
+        self.beta[:, tasks] = here + step
+        return step, there, cut
+
+    def _newton(self, tasks: NDArray[np.intp], gradient: FloatArray) -> FloatArray:
+        inverse = self.bound.inverse[self.every[tasks]]
+        return np.asarray(-np.matmul(inverse, gradient.T[:, :, None])[:, :, 0].T)
+
+    def _gradient(self, tasks: NDArray[np.intp], beta: FloatArray) -> FloatArray:
+        found = self._total(_slopes, tasks, beta).T - self.pull[:, tasks]
+        return np.asarray(0.5 * self.scale[tasks] * found + self.bound.penalty[:, None] * beta)
+
+    def _renew(self, tasks: NDArray[np.intp]) -> None:
+        """Make the Hessians of these tasks anew, at their present coefficients."""
+        if not tasks.size:
+            return
+        every = max(1, self.costs.sample.n // _PEOPLE)
+        found = self._total(_curvatures, tasks, self.beta[:, tasks], every=every)
+        width = len(self.beta)
+        hessian = np.zeros((len(tasks), width, width))
+        rows, columns = np.triu_indices(width)
+        hessian[:, rows, columns] = hessian[:, columns, rows] = (
+            0.25 * every * self.scale[tasks][:, None] * found
+        )
+        # Where all are sure of their decisions nothing is left of the intercept's curvature.
+        hessian += np.diag(np.append(_LEAST_CURVATURE, self.bound.penalty[1:]))
+        self.bound.inverse[self.every[tasks]] = np.linalg.inv(hessian)
+        self.bound.known[self.every[tasks]] = True
+
+    def _total(
+        self, work: Any, tasks: NDArray[np.intp], beta: FloatArray, **settings: Any
+    ) -> FloatArray:
+        return np.asarray(
+            self.costs.sample.total(
+                work,
+                *self.costs.prices,
+                tasks=None if len(tasks) == len(self.every) else tasks,
+                complete=bool(self.bound.complete[self.every[tasks]].all()),
+                beta=0.5 * beta,
+                **self.bound.standard.settings,
+                **settings,
+            )
+        )
+
+
+def _stakes(part: Part, false_positive: Any, false_negative: Any | None, counts: Any) -> FloatArray:
+    """Return the weight of those who want 0 and of those who want 1, and their number; (3, k)."""
+    space, xp = part.space, part.space.xp
+    total = np.zeros((3, part.signs.shape[1]))
+    for rows in part.blocks(part.signs.shape[1]):
+        signs = xp.astype(part.signs[rows, :], xp.float64)
+        other = None if false_negative is None else false_negative[rows]
+        gap = gaps(signs, false_positive[rows], other)
+        total[0] += space.to_host(xp.sum(xp.clip(gap, min=0.0), axis=0))
+        total[1] -= space.to_host(xp.sum(xp.clip(gap, max=0.0), axis=0))
+        total[2] += space.to_host(counts[rows] @ xp.abs(signs))
+    return total
+
+
+def _slopes(part: Part, *prices: Any, **settings: Any) -> FloatArray:
+    """Return sum_i |g_ij| tanh(a_i b_j) a_i, shape (k, d+1)."""
+    total: Any = 0.0
+    for design, bent, size in _bent(part, *prices, **settings):
+        if size.shape[1] == 1:  # the same in every task: rather on the design, which is narrower
+            design *= size
+        else:
+            bent *= size
+        total = total + _product(part, bent, design)
+    return np.asarray(total)
+
+
+def _curvatures(part: Part, *prices: Any, every: int, **settings: Any) -> FloatArray:
+    """Return sum_i |g_ij| (1 - tanh(a_i b_j)^2) a_i a_i^T, what is on or above the diagonal.
+
+    Shape (k, (d+1)(d+2)/2), over one of so many people (``every``).
+    """
+    some = Part(part.features[::every, :], part.signs[::every, :], part.precision)
+    prices = tuple(None if one is None else one[::every] for one in prices)
+    total: Any = 0.0
+    for design, bent, size in _bent(some, *prices, **settings):
+        bent *= -bent
+        bent += 1.0
+        bent *= size
+        rows = [
+            _product(part, bent, design[:, place:] * design[:, place : place + 1])
+            for place in range(design.shape[1])
+        ]
+        total = total + np.concatenate(rows, axis=1)
+    return np.asarray(total)
+
+
+def _product(part: Part, left: Any, right: Any) -> FloatArray:
+    with part.space.full_precision():
+        found = part.space.xp.matrix_transpose(left) @ right
+    return part.space.to_host(found).astype(np.float64, copy=False)
+
+
+def _bent(
+    part: Part,
+    false_positive: Any,
+    false_negative: Any | None,
+    *,
+    tasks: NDArray[np.intp] | None,
+    complete: bool,
+    beta: FloatArray,
+    mean: FloatArray,
+    inverse: FloatArray,
+) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield a block's design, tanh(a_i b_j), and |g_ij|; all may be written to.
+
+    Where a mistake costs the same in every task, the last has one column.
+    """
+    space, xp = part.space, part.space.xp
+    name = "float64" if part.precision == "float64" else "float32"
+    here, *standard = (space.asarray(one, name) for one in (beta, mean, inverse))
+    columns = None if tasks is None else space.asarray(tasks)
+    shared = complete and false_negative is None
+    for rows in part.blocks(max(beta.shape)):
+        design = design_of(part.features[rows, :], *standard)
+        if space.is_numpy:
+            bent = np.matmul(design, here, out=scratch("bent", len(design), here.shape[1], name))
+            np.tanh(bent, out=bent)
+        else:
+            with space.full_precision():
+                bent = xp.tanh(design @ here)
+        if shared:
+            yield design, bent, xp.abs(xp.astype(false_positive[rows], bent.dtype))[:, None]
+            continue
+        signs = part.signs[rows, :]
+        signs = signs if columns is None else xp.take(signs, columns, axis=1)
+        other = None if false_negative is None else false_negative[rows]
+        yield design, bent, xp.abs(xp.astype(gaps(signs, false_positive[rows], other), bent.dtype))

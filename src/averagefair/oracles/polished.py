@@ -1,0 +1,226 @@
+"""Polishing: a local search that lowers the true cost of linear classifiers.
+
+What counts is the cost of the decisions, a step function of the coefficients. Along any straight
+line of coefficients it changes only where somebody's score changes its sign, so the best point of
+a line is found exactly: sort those places, add up the gaps. First the threshold is moved, then the
+coefficients, along lines that promise most: the gradient of the cost as it would be were decisions
+smoothed near the threshold, in whitened coordinates. Eight such lines lowered the cost of least
+squares by 32% where all 21 coordinate axes in turn lowered it by 24%, in less than half the time
+(Communities, 200 people).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from averagefair.checks import whole_number
+from averagefair.costs import Costs
+from averagefair.errors import InputError
+from averagefair.oracles.linear import LinearThresholds, Standard, design_of
+from averagefair.oracles.portfolio import cheapest, is_oracle
+from averagefair.parts import Part, blocks_in, in_threads
+from averagefair.protocols import BestResponse, Oracle
+from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import Space, take_rows
+
+# How near to the threshold decisions are smoothed at first, as a share of a task's typical score,
+# and how much nearer with each line.
+_WIDTH, _NARROWER = 1.0, 0.6
+# Places nearer to each other than this share of their size are one place, and gains smaller than
+# this share of what is at stake are none: rounding.
+_ONE_PLACE, _LEAST_GAIN = 1e-9, 1e-12
+# The place of those whose score does not change along a line: after all others.
+_NOWHERE = 1e150
+
+
+@dataclass(frozen=True)
+class Polished:
+    """Lowers the true cost of another oracle's linear answers, and never raises it.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        One that answers with linear classifiers, on features of its own sample:
+        ``RegressionOracle``, ``LogisticOracle``, or a ``Portfolio`` of such.
+    lines : int, default 3
+        Along how many lines the coefficients are moved, after the threshold. 0: the threshold
+        alone.
+    people : int, default 4000
+        Steps are chosen on so many people at most, evenly drawn from the sample, and kept, task by
+        task, if they lower the cost over everybody. Up to that number of people a line's best
+        point is exact.
+
+    Examples
+    --------
+    >>> from averagefair.oracles import RegressionOracle
+    >>> sample = Sample([[0.0], [1.0], [2.0], [9.0]], [[0], [1], [1], [1]])
+    >>> prices = np.ones(4)
+    >>> for oracle in (RegressionOracle(), Polished(RegressionOracle())):
+    ...     answer = oracle.bind(sample)(Costs(sample, prices, prices))
+    ...     print(answer.decide(sample.features).ravel().astype(int))
+    [1 1 1 1]
+    [0 1 1 1]
+    """
+
+    oracle: Oracle
+    lines: int = 3
+    people: int = 4000
+    exact = False
+
+    def __post_init__(self) -> None:
+        if not is_oracle(self.oracle):
+            raise InputError(
+                f"Polished takes an oracle, e.g. Polished(RegressionOracle()); got {self.oracle!r}."
+            )
+        whole_number("lines", self.lines, least=0)
+        whole_number("people", self.people)
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether the polished oracle can be asked wherever people are."""
+        return bool(getattr(self.oracle, "anywhere", False))
+
+    def bind(self, sample: Sample) -> _Polish:
+        """Bind the oracle, and take the people whom steps are chosen on."""
+        return _Polish(self.oracle.bind(sample), sample, self.lines, self.people)
+
+
+class _Polish:
+    """The people whom steps are chosen on: a row for each feature or task, to be sorted along."""
+
+    def __init__(self, oracle: BestResponse, sample: Sample, lines: int, people: int) -> None:
+        self.oracle, self.lines, self.space = oracle, lines, sample.space
+        self.standard = Standard(sample)
+        xp = sample.space.xp
+        every = -(-sample.n // people)
+        self.kept = None if every == 1 else sample.space.asarray(np.arange(sample.n) % every == 0)
+        found = sample.collect(_some, self.kept, **self.standard.settings)
+        self.design, signs = (xp.concat(parts, axis=1) for parts in zip(*found, strict=True))
+        self.signs = xp.astype(signs, xp.float64)
+        second = sample.space.to_host(self.design @ xp.matrix_transpose(self.design))
+        self.whiten = np.linalg.pinv(second, rcond=1e-12, hermitian=True)
+
+    def __call__(self, costs: Costs) -> LinearThresholds:
+        """Ask the oracle and search on from its answer."""
+        first = self.oracle(costs)
+        if not isinstance(first, LinearThresholds):
+            raise InputError(
+                f"Polished needs an oracle with linear answers; got {type(first).__name__}. Use it "
+                "with RegressionOracle, LogisticOracle or a Portfolio of these."
+            )
+        beta = self._search(self.standard.on_design(first), costs)
+        answers = first, self.standard.plain(beta, costs.tasks)
+        found = cheapest(answers, [costs.above_zero(answer) for answer in answers])
+        assert isinstance(found, LinearThresholds)
+        return found
+
+    def _search(self, beta: FloatArray, costs: Costs) -> FloatArray:
+        """Move coefficients on the design, shape (d+1, k), to where they cost less."""
+        prices = [
+            one if one is None or self.kept is None else one[self.kept] for one in costs.prices
+        ]
+        tasks = np.arange(self.signs.shape[0]) if costs.tasks is None else costs.tasks
+
+        def search(some: slice) -> FloatArray:
+            if costs.tasks is None:
+                signs = self.signs[some, :]
+            else:
+                signs = take_rows(self.signs, tasks[some])
+            line = _Line(self, beta[:, some].T, _gaps_by_task(signs, *prices))
+            return line.search(self.lines)
+
+        cuts = list(blocks_in(self.space, len(tasks), self.signs.shape[1]))
+        moved = in_threads(search, cuts) if self.space.is_numpy else map(search, cuts)
+        return np.concatenate(list(moved)).T
+
+
+class _Line:
+    """Some tasks on their way: coefficients, scores and gaps, a row for each task.
+
+    A decision is 1 where the score is below zero, so a task costs the sum of the gaps there.
+    """
+
+    def __init__(self, bound: _Polish, beta: FloatArray, gap: Any) -> None:
+        self.bound, self.space, self.gap = bound, bound.space, gap
+        self.beta = self.space.asarray(np.array(beta, order="C"))
+        self.whiten = self.space.asarray(bound.whiten)
+        self.score = self.beta @ bound.design
+        self.stake = self.space.xp.sum(self.space.xp.abs(gap), axis=1)
+
+    def search(self, lines: int) -> FloatArray:
+        """Move the threshold, then along so many lines; return the coefficients, (k, d+1)."""
+        xp = self.space.xp
+        length = self._best_length(xp.ones_like(self.score))
+        self.beta[:, 0] += length
+        self.score += length[:, None]
+        width = _WIDTH
+        for _ in range(lines):
+            direction = self._direction(width)
+            change = direction @ self.bound.design
+            length = self._best_length(change)[:, None]
+            self.beta += length * direction
+            self.score += length * change
+            width *= _NARROWER
+        return self.space.to_host(self.beta)
+
+    def _direction(self, width: float) -> Any:
+        """Return the whitened gradient of the cost, were decisions smoothed near the threshold.
+
+        By how much is a matter of a task's scores: their root mean square times ``width``.
+        """
+        xp = self.space.xp
+        near = self.score * self.score
+        typical = width * width * xp.mean(near, axis=1, keepdims=True)
+        near /= xp.where(typical > 0, typical, 1.0)
+        near += 1.0
+        near *= near
+        return (self.gap / near) @ xp.matrix_transpose(self.bound.design) @ self.whiten
+
+    def _best_length(self, change: Any) -> Any:
+        """Return how far to go where scores change so much for each unit of length; (k,).
+
+        0 where no length costs less than staying.
+        """
+        xp = self.space.xp
+        moves = change != 0
+        place = xp.where(moves, -self.score / xp.where(moves, change, 1.0), _NOWHERE)
+        order = xp.argsort(place, axis=1)
+        place = xp.take_along_axis(place, order, axis=1)
+        # Beyond their place a person's decision is the other one: 0 if the score rises there.
+        passed = xp.take_along_axis(-xp.sign(change) * self.gap, order, axis=1)
+        ends = xp.full((place.shape[0], 1), _NOWHERE, dtype=place.dtype, device=self.space.device)
+        before, after = xp.concat([-ends, place], axis=1), xp.concat([place, ends], axis=1)
+        cost = xp.concat([0.0 * ends, xp.cumulative_sum(passed, axis=1)], axis=1)
+        apart = after - before > _ONE_PLACE * (xp.abs(after) + xp.abs(before))
+        best = xp.argmin(xp.where(apart, cost, xp.inf), axis=1)[:, None]
+        before, after, least = (
+            xp.take_along_axis(one, best, axis=1)[:, 0] for one in (before, after, cost)
+        )
+        length = xp.where(
+            before == -_NOWHERE,
+            after - 1.0 - xp.abs(after),
+            xp.where(after == _NOWHERE, before + 1.0 + xp.abs(before), 0.5 * (before + after)),
+        )
+        stay = xp.sum(xp.where(place < 0, passed, 0.0), axis=1)
+        return xp.where(least < stay - _LEAST_GAIN * self.stake, length, 0.0)
+
+
+def _some(
+    part: Part, kept: Any | None, *, mean: FloatArray, inverse: FloatArray
+) -> tuple[Any, Any]:
+    """Return the design and the signs of those kept (None: of all), a column for each of them."""
+    space, xp = part.space, part.space.xp
+    features, signs = (one if kept is None else one[kept, :] for one in (part.features, part.signs))
+    standard = space.asarray(mean), space.asarray(inverse)
+    design = design_of(xp.astype(features, xp.float64, copy=False), *standard)
+    return tuple(space.copy(space.contiguous(xp.matrix_transpose(one))) for one in (design, signs))
+
+
+def _gaps_by_task(signs: Any, false_positive: Any, false_negative: Any | None) -> Any:
+    """Return the cost gaps, a row for each task."""
+    if false_negative is None:
+        return signs * false_positive
+    return signs * Space.of(signs).xp.where(signs > 0, false_positive, false_negative)
