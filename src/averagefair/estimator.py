@@ -48,7 +48,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         is held to alpha around a common rate of its own.
     oracle : Oracle or scikit-learn classifier, optional
         What learns a task at given costs. A scikit-learn classifier must take ``sample_weight``.
-        Default: :class:`~averagefair.RegressionOracle`.
+        Default: the better of least squares and logistic regression for each task, polished
+        (:func:`~averagefair.oracles.default_oracle`); with ``ExponentiatedGradient`` least squares,
+        as published.
     solver : Solver, optional
         Default: :class:`~averagefair.ColumnGeneration`.
     beta : float in [0, 1), default 0
@@ -181,6 +183,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         alpha = default if self.alpha is None else self.alpha
         return Request(alpha, self.beta, self.max_influence)
 
+    def _oracle(self) -> Any:
+        usual = getattr(resolve_solver(self.solver), "usual_oracle", None)
+        return usual if self.oracle is None else self.oracle
+
     def _pose(
         self,
         X: Any,
@@ -198,7 +204,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             X,
             y,
             rate=self.rate,
-            oracle=self.oracle,
+            oracle=self._oracle(),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             sample_weight=sample_weight,
             task_weight=task_weight,
