@@ -132,7 +132,9 @@ class WeightedOracle:
     With ``reuse`` above 0 an answer depends on what was asked before. So the classifiers of a fit
     and those that its mapping makes for the same labels may differ a little. Besides the
     classifiers, a pair of vectors over the people is kept for each round that some task's
-    classifier is from.
+    classifier is from. ``ColumnGeneration`` asks far apart on purpose: with small boosted
+    classifiers ``reuse`` of up to 0.03 saved it no fit at all, 0.1 a tenth to a quarter, and 0.2
+    half, for errors higher by 0.01 to 0.06 after as many rounds.
 
     Worker processes read the features from a file, written once in the directory for temporary
     files and removed with the answerer; features that are a ``np.memmap`` are read where they are.
