@@ -80,7 +80,8 @@ class Fitting:
             return clone(self.estimator).fit(own, labels, **{self.weight: np.abs(gap)})
         except Exception as error:
             if min(ones, len(wanted) - ones) < self._members:
-                return TooFew(bool(gap.sum() < 0), f"{type(error).__name__}: {error}")
+                said = str(error).strip().partition("\n")[0]
+                return TooFew(bool(gap.sum() < 0), f"{type(error).__name__}: {said}")
             error.add_note(f"(while {type(self.estimator).__name__} was fitted to task {task!r})")
             raise
 

@@ -122,7 +122,7 @@ class WeightedOracle:
     Weights are scaled so that a person who matters weighs 1 on average: an estimator's own
     regularisation means what it means without weights. People whose gap is 0, or 1e-12 of the
     largest, are left out of the fit. A ``class_weight`` multiplies the costs, so another problem is
-    solved than the one asked for; with "balanced", one in which both wanted labels weigh alike.
+    solved than the one asked for; with "balanced", rare labels weigh more than they cost.
 
     Where a wanted label has fewer people than the estimator's cross-validation or early stopping
     needs, and it fails for that, the task gets the cheaper constant, and a DegenerateTaskWarning.
@@ -262,8 +262,8 @@ class _PerTask:
         warn(
             f"in {len(news)} of {self.sample.m} tasks too few people want one of the labels for "
             f"{estimator} to be fitted: {named}. Where that happens, the cheaper constant "
-            f"classifier is taken. It failed in the first with {failed[news[0]].reason} Use fewer "
-            "folds, or leave such tasks out, if that is not wanted.",
+            f"classifier is taken. It failed in the first with {failed[news[0]].reason!r}. Use "
+            "fewer folds, or leave such tasks out, if that is not wanted.",
             DegenerateTaskWarning,
         )
 
