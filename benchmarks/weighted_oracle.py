@@ -99,14 +99,16 @@ def warm_up() -> None:
 def our_round(
     X: NDArray[np.float64], Y: NDArray[np.int8], weights: NDArray[np.float64], n_jobs: int | None
 ) -> Callable[[], NDArray[np.float64]]:
-    oracle = WeightedOracle(BOOSTING, n_jobs=n_jobs)
-    learner = Learner(Sample(X, Y), ErrorRate(), oracle)
-    return lambda: learner.respond(weights).rates
+    oracle, sample = WeightedOracle(BOOSTING, n_jobs=n_jobs), Sample(X, Y)
+    # A Learner of its own each time: one that has answered these weights need not fit again.
+    return lambda: Learner(sample, ErrorRate(), oracle).respond(weights).rates
 
 
 def bare_round(
     X: NDArray[np.float64], Y: NDArray[np.int8], price: NDArray[np.float64], n_jobs: int
 ) -> Callable[[], NDArray[np.float64]]:
+    price = price / np.abs(price).max()
+    price = price * (len(price) / np.abs(price).sum())  # 1 on average, as the oracle has it
     gaps = np.where(Y == 0, price[:, None], -price[:, None])
 
     def run() -> NDArray[np.float64]:

@@ -42,6 +42,7 @@ from averagefair import (
     RegressionOracle,
     Sample,
     StumpOracle,
+    WeightedOracle,
     frontier,
     generalisation,
     held_out,
@@ -191,6 +192,19 @@ def test_the_default_oracle_is_behind_a_map_that_names_none():
     labels = np.nan_to_num(Y)[:, :4]
     one = fair(FeatureMap(SplineTransformer()), **few).fit(X, labels)
     assert_same_model(one, fair(None, **few).fit(apply(X), labels), apply)
+
+
+def test_the_solvers_usual_oracle_is_behind_a_map_that_names_none():
+    few = {"solver": ExponentiatedGradient.published(3)}
+    one = fair(FeatureMap(SplineTransformer()), **few).fit(X, Y)
+    assert one.mapping_.oracle == RegressionOracle()
+
+
+def test_a_pipeline_that_ends_in_a_classifier_is_a_classifier():
+    whole = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2))
+    one = fair(whole, solver=ColumnGeneration(max_rounds=1)).fit(X, np.nan_to_num(Y)[:, :3])
+    assert one.classifiers_.feature_map is None
+    assert isinstance(one.mapping_.oracle, WeightedOracle)
 
 
 def test_an_oracle_alone_in_a_pipeline_has_no_map():
@@ -504,18 +518,8 @@ def test_the_command_line(tmp_path, forks):
     write(tmp_path / "people.csv", [*names, *tasks], np.hstack([X, whole[0]]).tolist())
     write(tmp_path / "new.csv", names, X_NEW.tolist())
     write(tmp_path / "later.csv", later, whole[1].tolist())
-    fit = (
-        "fit",
-        "people.csv",
-        "-t",
-        "task_*",
-        "--extendable",
-        "--alpha",
-        "0.2",
-        "--max-rounds",
-        "5",
-        "-q",
-    )
+    settings = ("--extendable", "--alpha", "0.2", "--max-rounds", "5", "-q")
+    fit = ("fit", "people.csv", "-t", "task_*", "--oracle", "regression", *settings)
     by_name = {
         "splines": SplineTransformer(),
         "polynomials": make_pipeline(StandardScaler(), PolynomialFeatures(include_bias=False)),
@@ -651,8 +655,6 @@ def test_what_is_no_transformer(thing):
 def test_pipelines_without_an_oracle():
     with pytest.raises(InputError, match="an oracle must be"):
         fair(make_pipeline(StandardScaler(), SplineTransformer())).fit(X, Y)
-    with pytest.raises(InputError, match=r"FeatureMap\(pipeline\[:-1\], pipeline\[-1\]\)"):
-        fair(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, Y)
     with pytest.raises(InputError, match="must be a scikit-learn transformer"):
         fair(make_pipeline(LogisticRegression(), RegressionOracle())).fit(X, Y)
 

@@ -151,10 +151,14 @@ def least_squares(X, sample_weight):
     return answer
 
 
-def weighted_logistic(X, _sample_weight):
+def weighted_logistic(X, sample_weight):
+    c = np.ones(len(X)) if sample_weight is None else sample_weight
+
     def answer(gaps, _observed):
         used = gaps != 0
-        made = clone(LOGISTIC).fit(X[used], gaps[used] < 0, sample_weight=np.abs(gaps[used]))
+        weights = np.abs(gaps[used])
+        weights *= c[used].sum() / weights.sum()  # those who matter weigh 1 each on average
+        made = clone(LOGISTIC).fit(X[used], gaps[used] < 0, sample_weight=weights)
         return made.predict(STRANGERS).astype(float)
 
     return answer
@@ -169,8 +173,9 @@ def weighted_logistic(X, _sample_weight):
         ("default", least_squares, None),
         ("default", least_squares, UNEVEN),
         ("logistic", weighted_logistic, None),
+        ("logistic", weighted_logistic, UNEVEN),
     ],
-    ids=["finite", "regression", "regression, weighted", "logistic"],
+    ids=["finite", "regression", "regression, weighted", "logistic", "logistic, weighted"],
 )
 def test_new_tasks_get_the_papers_mapping(oracle, by_hand, sample_weight, rate, blanks):
     X, Y = people(blanks=blanks)

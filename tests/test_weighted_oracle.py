@@ -86,8 +86,8 @@ def ask(oracle, X, Y, tasks=None, dtype="float64"):
     return ask_bound(oracle.bind(sample), sample, tasks)
 
 
-def ask_bound(bound, sample, tasks=None):
-    price = np.random.default_rng(1).normal(1, 0.5, sample.n)
+def ask_bound(bound, sample, tasks=None, seed=1):
+    price = np.random.default_rng(seed).normal(1, 0.5, sample.n)
     tasks = None if tasks is None else np.array(tasks)
     taken = sample if tasks is None else sample.take_tasks(tasks)
     return bound(Costs(taken, price, price + 0.1, tasks))
@@ -136,7 +136,7 @@ def test_a_file_that_others_cannot_find_is_no_hindrance(gone, tmp_path):
 def test_workers_are_kept_from_round_to_round():
     sample = Sample(*people(m=8))
     bound = WeightedOracle(Witness(), n_jobs=2).bind(sample)
-    rounds = [ask_bound(bound, sample).classifiers for _ in range(3)]
+    rounds = [ask_bound(bound, sample, seed=seed).classifiers for seed in range(3)]
     processes = {one.process_ for answers in rounds for one in answers}
     assert 1 <= len(processes) <= 2
     assert os.getpid() not in processes
@@ -232,9 +232,13 @@ def test_no_file_is_written_where_none_is_needed(temporary, tmp_path):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_an_error_of_the_estimator_is_the_users_error(n_jobs, temporary):
     X, Y = people()
+    Y[:] = X[:, :1] > 1
     Y[:, 3] = X[:, 0] < 1
-    with pytest.raises(ZeroDivisionError, match="more ones than zeros"):
+    with pytest.raises(ZeroDivisionError, match="more ones than zeros") as raised:
         ask(WeightedOracle(Fussy(), n_jobs=n_jobs), X, Y)
+    assert "Fussy" in raised.value.__notes__[0]
+    assert "'task3'" in raised.value.__notes__[0]
+    del raised  # which holds on to everything
     gc.collect()
     assert not list(temporary.iterdir())
     Y[:] = X[:, :1] > 1

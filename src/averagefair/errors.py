@@ -37,7 +37,7 @@ class SolverTimeoutError(SolverError):
 
 
 class DegenerateTaskWarning(UserWarning):
-    """Some tasks show a single label, so there is nothing in them to learn."""
+    """Some tasks show a single label, or too few of one for an estimator: they get a constant."""
 
 
 class UndefinedRateWarning(UserWarning):

@@ -19,6 +19,7 @@ from averagefair.distributed import is_dask
 from averagefair.errors import InputError, warn
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
+from averagefair.oracles.feature_map import with_usual
 from averagefair.problem import Problem, Settled
 from averagefair.protocols import Rate
 from averagefair.rates import ErrorRate, resolve_rates
@@ -50,7 +51,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         What learns a task at given costs. A scikit-learn classifier must take ``sample_weight``.
         With transformers in front of it, a :class:`~averagefair.FeatureMap` or a scikit-learn
         pipeline that ends in an oracle, tasks are learned from what these make of X; they are
-        fitted and applied once. Default: :class:`~averagefair.RegressionOracle`.
+        fitted and applied once.
+        Default: the better of least squares and logistic regression for each task, polished
+        (:func:`~averagefair.oracles.default_oracle`); with ``ExponentiatedGradient`` least squares,
+        as published.
     solver : Solver, optional
         Default: :class:`~averagefair.ColumnGeneration`.
     beta : float in [0, 1), default 0
@@ -183,6 +187,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         alpha = default if self.alpha is None else self.alpha
         return Request(alpha, self.beta, self.max_influence)
 
+    def _oracle(self) -> Any:
+        usual = getattr(resolve_solver(self.solver), "usual_oracle", None)
+        return with_usual(self.oracle, usual)
+
     def _pose(
         self,
         X: Any,
@@ -200,7 +208,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             X,
             y,
             rate=self.rate,
-            oracle=self.oracle,
+            oracle=self._oracle(),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             sample_weight=sample_weight,
             task_weight=task_weight,

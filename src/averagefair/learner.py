@@ -277,8 +277,8 @@ def check_reach(oracle: Oracle, sample: Sample) -> None:
     if not sample.rows.local and not getattr(oracle, "anywhere", False):
         raise InputError(
             f"{type(oracle).__name__} needs everybody in NumPy arrays of this machine; these "
-            f"people are in {sample.rows.whereabouts}. Use RegressionOracle(), or hand over NumPy "
-            "arrays."
+            f"people are in {sample.rows.whereabouts}. Use the default oracle, RegressionOracle() "
+            "or LogisticOracle(), or hand over NumPy arrays."
         )
 
 

@@ -18,9 +18,10 @@ from averagefair.learner import Learner
 from averagefair.mapping import Mapping, merge_rounds
 from averagefair.measure import Measurement, Meter
 from averagefair.mixture import Mixture
-from averagefair.oracles import RegressionOracle, WeightedOracle
+from averagefair.oracles import WeightedOracle, default_oracle
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.oracles.feature_map import fit_map, split_map
+from averagefair.oracles.portfolio import is_oracle
 from averagefair.protocols import Oracle, Rate
 from averagefair.rates import resolve_rates
 from averagefair.sample import Sample
@@ -139,8 +140,8 @@ class Problem:
 
 def _resolve_oracle(oracle: Any) -> Oracle:
     if oracle is None:
-        return RegressionOracle()
-    if isinstance(oracle, Oracle) and not isinstance(oracle, type):
+        return default_oracle()
+    if is_oracle(oracle):
         return oracle
     return WeightedOracle(oracle)
 

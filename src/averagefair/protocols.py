@@ -73,7 +73,9 @@ class Oracle(Protocol):
     """A cost-sensitive classification oracle CSC(H) (the paper's Definition of that name).
 
     One that has a true attribute ``anywhere`` reads people through ``Sample.collect`` alone, and is
-    asked wherever they are (a GPU, a cluster); others get NumPy arrays of this machine only.
+    asked wherever they are (a GPU, a cluster); others get NumPy arrays of this machine only. One
+    that has a true attribute ``thorough`` searches for cheap answers itself, so that solvers need
+    not ask it as often.
     """
 
     @property

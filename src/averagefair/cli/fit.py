@@ -30,8 +30,8 @@ def fit(
     rate: given.Rates = ["error"],  # noqa: B006 - typer copies it
     beta: given.Beta = 0.0,
     max_influence: given.MaxInfluence = None,
-    oracle: given.Oracle = given.OracleName.regression,
-    l2: given.L2 = 0.0,
+    oracle: given.Oracle = None,
+    l2: given.L2 = None,
     feature_map: given.Map = given.MapName.none,
     solver: given.Solver = given.SolverName.columns,
     max_rounds: given.MaxRounds = 1000,

@@ -48,8 +48,8 @@ def frontier(
     rate: given.Rates = ["error"],  # noqa: B006 - typer copies it
     beta: given.Beta = 0.0,
     max_influence: given.MaxInfluence = None,
-    oracle: given.Oracle = given.OracleName.regression,
-    l2: given.L2 = 0.0,
+    oracle: given.Oracle = None,
+    l2: given.L2 = None,
     feature_map: given.Map = given.MapName.none,
     max_rounds: given.MaxRounds = 1000,
     time_limit: given.TimeLimit = None,

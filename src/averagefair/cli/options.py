@@ -10,7 +10,13 @@ import typer
 
 from averagefair.errors import InputError
 from averagefair.files import STREAM, TABLES, FileTable, check_output
-from averagefair.oracles import FeatureMap, RegressionOracle, StumpOracle
+from averagefair.oracles import (
+    FeatureMap,
+    LogisticOracle,
+    RegressionOracle,
+    StumpOracle,
+    default_oracle,
+)
 from averagefair.rates import RATES, spoken
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
@@ -18,7 +24,9 @@ from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
     """What learns a task at given costs."""
 
+    polished = "polished"
     regression = "regression"
+    logistic = "logistic"
     stump = "stump"
 
 
@@ -108,10 +116,22 @@ MaxInfluence = Annotated[
     typer.Option(help="c: nobody's multiplier above c/n; those who cost more stay outside."),
 ]
 Oracle = Annotated[
-    OracleName,
+    OracleName | None,
     typer.Option(
-        help="What learns one task: least squares on costs (a heuristic), or the exact best "
-        "threshold on one feature."
+        help="What learns one task: least squares on costs (regression), logistic regression on "
+        "costs (logistic), the better of both improved by a local search (polished), all of them "
+        "heuristics; or the exact best threshold on one feature (stump). Default: polished; with "
+        "--solver published, regression.",
+        show_default=False,
+    ),
+]
+L2 = Annotated[
+    float | None,
+    typer.Option(
+        "--l2",
+        help="Penalty on large coefficients, of --oracle regression (default 0) or logistic "
+        "(default 1, on standardised features).",
+        show_default=False,
     ),
 ]
 Map = Annotated[
@@ -131,7 +151,6 @@ Trust = Annotated[
         "may be repeated. Accept only what you know.",
     ),
 ]
-L2 = Annotated[float, typer.Option("--l2", help="Ridge penalty of --oracle regression.")]
 Solver = Annotated[
     SolverName,
     typer.Option(help="Column generation, or the paper's published setting (1000 rounds)."),
@@ -176,13 +195,21 @@ def one_rate(name: str) -> str:
     return known
 
 
-def oracle(name: OracleName, l2: float) -> Any:
-    """Return the oracle of that name."""
-    if name is OracleName.regression:
-        return RegressionOracle(l2)
-    if l2:
-        raise InputError("--l2 is a penalty of --oracle regression; leave it out with others.")
-    return StumpOracle()
+def oracle(name: OracleName | None, l2: float | None) -> Any:
+    """Return the oracle of that name; None is the solver's usual one."""
+    penalised: dict[OracleName | None, Any] = {
+        OracleName.regression: RegressionOracle,
+        OracleName.logistic: LogisticOracle,
+    }
+    if name in penalised:
+        return penalised[name]() if l2 is None else penalised[name](l2)
+    if l2 is not None:
+        raise InputError(
+            "--l2 is a penalty of --oracle regression and --oracle logistic; leave it out with "
+            "others."
+        )
+    others = {OracleName.polished: default_oracle, OracleName.stump: StumpOracle}
+    return None if name is None else others[name]()
 
 
 def mapped(name: MapName, oracle: Any, people: int) -> Any:

@@ -21,6 +21,7 @@ from averagefair.experiments.tidy import Table, stack
 from averagefair.frontier import Frontier, FrontierPoint, frontier
 from averagefair.generalisation import CORNERS, generalisation
 from averagefair.measure import Measurement
+from averagefair.oracles import RegressionOracle
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, StopReason
 
 PUBLISHED, COLUMNS = "published", "column generation"
@@ -38,6 +39,10 @@ SEED = 0
 
 Curves = Mapping[tuple[str, str], Frontier]
 """A trade-off curve for each rate and solver."""
+
+
+ORACLE = RegressionOracle()
+"""The paper's: both solvers play with it, so that they differ in nothing else."""
 
 
 def make_solver(name: str, rounds: int = ROUNDS) -> Any:
@@ -95,7 +100,12 @@ def trajectories(
 
 
 def _path(split: Split, alpha: float, rate: str, solver: str, rounds: int) -> Table:
-    how = {"rate": rate, "solver": make_solver(solver, rounds), "random_state": SEED}
+    how = {
+        "rate": rate,
+        "oracle": ORACLE,
+        "solver": make_solver(solver, rounds),
+        "random_state": SEED,
+    }
     model = AverageFairClassifier(alpha=alpha, **how).fit(split.X, split.Y)
     past, end = model.history_, model.certificate_
     return Table(
@@ -128,6 +138,7 @@ def learn(
             split.Y,
             alphas,
             rate=rate,
+            oracle=ORACLE,
             solver=make_solver(solver, rounds),
             random_state=SEED,
         )
@@ -173,7 +184,8 @@ def error_spread(curves: Curves, split: Split) -> Table:
 def _plain(split: Split, rate: str) -> Measurement:
     """Return what the oracle answers where fairness has no weight."""
     solver = make_solver(PUBLISHED, 1)  # whose first round is that
-    return frontier(split.X, split.Y, [UNCONSTRAINED], rate=rate, solver=solver).unconstrained
+    how: dict[str, Any] = {"rate": rate, "oracle": ORACLE, "solver": solver}
+    return frontier(split.X, split.Y, [UNCONSTRAINED], **how).unconstrained
 
 
 def _everybody(point: FrontierPoint, rate: str, solver: str, plain: Measurement) -> Table:

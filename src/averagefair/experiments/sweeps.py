@@ -14,6 +14,7 @@ from averagefair.datasets.split import Split
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.experiments.figures import (
+    ORACLE,
     PUBLISHED,
     ROUNDS,
     SEED,
@@ -188,7 +189,7 @@ def growth(
         NO_CONSTRAINT: (UNCONSTRAINED, make_solver(PUBLISHED, 1)),
     }
     for name, (asked, solver) in runs.items():
-        model = AverageFairClassifier(alpha=asked, solver=solver, random_state=SEED)
+        model = AverageFairClassifier(asked, oracle=ORACLE, solver=solver, random_state=SEED)
         model.fit(split.X, split.Y)
         there = _new_people(model, split) if direction == PEOPLE else _new_tasks(model, split)
         here = near(model.individual_rates_)

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from averagefair.errors import InputError
-from averagefair.oracles.weighted import with_seed
+from averagefair.oracles.fitting import seeded
+from averagefair.oracles.portfolio import is_oracle
 from averagefair.parts import Part
-from averagefair.protocols import Oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space, is_mapped
 
@@ -154,6 +154,21 @@ def split_map(oracle: Any) -> tuple[Any | None, Any]:
     return (make_pipeline(*steps) if len(steps) > 1 else steps[0] if steps else None), oracle
 
 
+def with_usual(oracle: Any, usual: Any) -> Any:
+    """Return the oracle, or the usual one where none is named, behind a map or without one.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> with_usual(FeatureMap(StandardScaler()), "least squares")
+    FeatureMap(transformer=StandardScaler(), oracle='least squares')
+    """
+    transformer, named = split_map(oracle)
+    if named is not None:
+        return oracle
+    return usual if transformer is None else FeatureMap(transformer, usual)
+
+
 def fit_map(transformer: Any, sample: Sample) -> FittedMap:
     """Fit a transformer on the features of a sample's people; see :class:`FeatureMap`."""
     check_host(sample.space)
@@ -162,7 +177,7 @@ def fit_map(transformer: Any, sample: Sample) -> FittedMap:
     people = np.concatenate(sample.collect(_fetch, times))
     name = type(transformer).__name__
     try:
-        fitted = with_seed(transformer)
+        fitted = seeded(transformer)
         fitted = fitted.fit(people.copy(), **_weights_for(fitted, weights))
         width = np.shape(fitted.transform(people[:1].copy()))[-1]
     except (TypeError, ValueError, LookupError, AttributeError) as error:
@@ -198,9 +213,7 @@ def _ends_in_oracle(oracle: Any) -> bool:
     if not isinstance(oracle, Pipeline) or not oracle.steps:
         return False
     last = oracle.steps[-1][1]
-    if isinstance(last, type):
-        return False
-    return isinstance(last, Oracle | FeatureMap) or _ends_in_oracle(last)
+    return is_oracle(last) or isinstance(last, FeatureMap) or _ends_in_oracle(last)
 
 
 def _check_transformer(transformer: Any) -> None:

@@ -69,6 +69,7 @@ class Polished:
     lines: int = 3
     people: int = 4000
     exact = False
+    thorough = True
 
     def __post_init__(self) -> None:
         if not is_oracle(self.oracle):
@@ -187,7 +188,7 @@ class _Line:
         xp = self.space.xp
         moves = change != 0
         place = xp.where(moves, -self.score / xp.where(moves, change, 1.0), _NOWHERE)
-        order = xp.argsort(place, axis=1)
+        order = xp.argsort(place, axis=1, stable=False)
         place = xp.take_along_axis(place, order, axis=1)
         # Beyond their place a person's decision is the other one: 0 if the score rises there.
         passed = xp.take_along_axis(-xp.sign(change) * self.gap, order, axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,7 @@ class Portfolio:
         return _Panel([one.bind(sample) for one in self.oracles])
 
 
-def is_oracle(thing: Any) -> bool:
+def is_oracle(thing: Any) -> TypeGuard[Oracle]:
     """Return whether this is an oracle, and no class of such."""
     return isinstance(thing, Oracle) and not isinstance(thing, type)
 

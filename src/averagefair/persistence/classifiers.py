@@ -49,8 +49,8 @@ def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
     other = [one for one in mixture.hypotheses if type(one) not in known]
     if other:
         raise InputError(
-            f"classifiers of type {type(other[0]).__name__} cannot be saved; only those of "
-            "RegressionOracle and StumpOracle can."
+            f"classifiers of type {type(other[0]).__name__} cannot be saved; only linear ones, "
+            "stumps and constants can."
         )
     for name, (kind, parts) in HYPOTHESES.items():
         places = [place for place, one in enumerate(mixture.hypotheses) if type(one) is kind]

@@ -10,7 +10,13 @@ from averagefair.costs import CostRule
 from averagefair.errors import InputError
 from averagefair.mapping import Mapping
 from averagefair.mixture import Mixture
-from averagefair.oracles import RegressionOracle, StumpOracle
+from averagefair.oracles import (
+    LogisticOracle,
+    Polished,
+    Portfolio,
+    RegressionOracle,
+    StumpOracle,
+)
 from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents, as_named, as_text, from_named, from_text
@@ -18,7 +24,13 @@ from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
 from averagefair.spaces import to_host
 
-ORACLES: dict[str, type[Any]] = {"regression": RegressionOracle, "stump": StumpOracle}
+ORACLES: dict[str, type[Any]] = {
+    "regression": RegressionOracle,
+    "logistic": LogisticOracle,
+    "stump": StumpOracle,
+    "polished": Polished,
+    "portfolio": Portfolio,
+}
 
 
 def write_mapping(mapping: Mapping | None, arrays: Arrays) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,14 @@ _APPROACH_PATIENCE = 3
 _EXCUSE_EVERY = 10
 
 
+class Effort(NamedTuple):
+    """How hard to try with a heuristic oracle; see :class:`~averagefair.ColumnGeneration`."""
+
+    patience: int
+    reweightings: int
+    shakes: int
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """Where a run stood when it had done with a request."""
@@ -53,12 +61,13 @@ class ColumnRun:
         self,
         learner: Learner,
         rules: ColumnGeneration,
+        effort: Effort,
         request: Request,
         rng: np.random.Generator,
     ) -> None:
         self.learner, self.rules, self.request = learner, rules, request
         self.deadline = perf_counter() + (rules.time_limit or np.inf)
-        self.pricer = Pricer(learner, rules.reweightings, rules.shakes, rng, self.deadline)
+        self.pricer = Pricer(learner, effort.reweightings, effort.shakes, rng, self.deadline)
         self.constraints = learner.constraints
         self.pool = Pool(self.constraints)
         for play in learner.constants():
@@ -72,7 +81,7 @@ class ColumnRun:
         self.excused = np.zeros(len(self.constraints), dtype=bool)
         self.slack = 0.5
         self.answer: Answer | None = None
-        self.aim_at(request, rules.patience)
+        self.aim_at(request, effort.patience)
 
     def aim_at(self, request: Request, patience: int) -> None:
         """Turn to a request, with all columns found so far."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from averagefair.auditor import Auditor, lagrangian, worst_case
 from averagefair.checks import positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.learner import Learner, Play
+from averagefair.oracles import RegressionOracle
+from averagefair.protocols import Oracle
 from averagefair.request import Request
 from averagefair.sample import FloatArray
 from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, iterate
@@ -58,7 +60,13 @@ class ExponentiatedGradient:
         Draw each batch anew from all tasks instead of partitioning them.
     plan : theory.Plan, optional
         The theory's constants this solver was made from; :meth:`from_theory` sets it.
+
+    Notes
+    -----
+    Where no oracle is named, it plays with :class:`~averagefair.RegressionOracle`, as published.
     """
+
+    usual_oracle: ClassVar[Oracle] = RegressionOracle()
 
     max_rounds: int = 1000
     dual_bound: float | None = None
