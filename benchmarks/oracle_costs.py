@@ -90,9 +90,7 @@ def draw_problems(names: Sequence[str], count: int) -> list[Asked]:
     rng = np.random.default_rng(0)
     shares = [len(share) for share in np.array_split(np.arange(count), len(fits))]
     found = []
-    for fit, prices, share in zip(
-        fits, side_by_side(recorded_prices, fits), shares, strict=True
-    ):
+    for fit, prices, share in zip(fits, side_by_side(recorded_prices, fits), shares, strict=True):
         places = rng.choice(len(prices), share, replace=len(prices) < share)
         found += [Asked(fit[0], prices[place]) for place in places]
     return found
@@ -143,9 +141,7 @@ class Costed:
     task_excess: NDArray[np.float64]
 
     @classmethod
-    def of(
-        cls, own: Sequence[NDArray[np.float64]], base: Sequence[NDArray[np.float64]]
-    ) -> Costed:
+    def of(cls, own: Sequence[NDArray[np.float64]], base: Sequence[NDArray[np.float64]]) -> Costed:
         """Compare two lists from ``costs_of``."""
         whole, whole_base = (
             np.array([cost.sum() / gap.sum() for cost, gap in costs]) for costs in (own, base)
@@ -181,8 +177,7 @@ def compare(asked: Sequence[Asked], oracles: Sequence[str]) -> dict[str, dict[st
     found = dict(zip([job[:2] for job in jobs], side_by_side(costs_of, jobs), strict=True))
     return {
         name: {
-            oracle: Costed.of(found[name, oracle], found[name, LEAST_SQUARES])
-            for oracle in oracles
+            oracle: Costed.of(found[name, oracle], found[name, LEAST_SQUARES]) for oracle in oracles
         }
         for name in by_population
     }

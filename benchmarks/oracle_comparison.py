@@ -1,0 +1,125 @@
+"""Every oracle on every population: what its answers cost, what a fit reaches, how long it takes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from common import heading, table
+from oracle_costs import Asked, Prices, compare, recorded_prices
+from oracle_fits import BOOSTING_LIMIT, UNCONSTRAINED, Fit, fits, mean_curve
+from oracle_tables import BOOSTING, LEAST_SQUARES, ORACLES, SMALL, population, side_by_side
+
+from averagefair import Sample
+from averagefair.costs import Costs
+from averagefair.experiments.findings import envelope
+from averagefair.problem import Problem
+
+ALPHA, LEVEL = 0.1, 0.8
+ALPHAS = (ALPHA, 0.2, UNCONSTRAINED)
+LIMIT = 15.0
+ASKED = 12
+"""How many problems in a row are put to each oracle; to boosted trees, a third of them."""
+
+
+def report_comparison(
+    names: Sequence[str], oracles: Sequence[str] = tuple(ORACLES)
+) -> dict[str, Any]:
+    """Print a table for each population; return the figures."""
+    heading(
+        "Every oracle on every population",
+        f"cost: as a ratio to least squares. error: in training at alpha {ALPHA}. new people: error "
+        f"at {LEVEL} of the unfairness that least squares shows on them without a constraint, one "
+        f"split. round: milliseconds of an answer and its measurement. fit: seconds at alpha "
+        f"{ALPHA}, two at a time; *: ended after {LIMIT:.0f} s",
+    )
+    found = {}
+    for name in names:
+        mine = [own for own in oracles if own != BOOSTING or name in SMALL]
+        found[name] = compared(name, mine)
+        data = population(name)
+        print(f"{name}: {len(data.X)} people, {data.Y.shape[1]} tasks, {data.X.shape[1]} features")
+        table(["", *HEAD], [[oracle, *cells(row)] for oracle, row in found[name].items()])
+        print()
+    return {"alpha": ALPHA, "level": LEVEL, "limit": LIMIT, "rows": found}
+
+
+HEAD = ("cost", "error", "new people", "round", "fit")
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """Return a row's figures in the order of the columns."""
+    return [
+        f"{row['cost']:.4f}",
+        f"{row['error']:.4f}",
+        f"{row['new_people']:.4f}",
+        f"{1000 * row['round']:.1f}",
+        f"{row['fit']:.1f}{'*' if row['cut_short'] else ''}",
+    ]
+
+
+def compared(name: str, oracles: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return, for each oracle, the figures of one population."""
+    prices = prices_in_a_row(name)
+    asked = [Asked(name, one) for one in prices]
+    costs = compare(asked, [one for one in oracles if one != BOOSTING])[name]
+    if BOOSTING in oracles:
+        few = compare(asked[: share(BOOSTING)], [LEAST_SQUARES, BOOSTING])[name]
+        costs[BOOSTING] = few[BOOSTING]
+    made = fits(
+        (name, oracle, alpha, BOOSTING_LIMIT if oracle == BOOSTING else LIMIT)
+        for oracle in oracles
+        for alpha in ALPHAS
+    )
+    by_oracle = {own: [one for one in made if one.oracle == own] for own in oracles}
+    rounds = side_by_side(
+        seconds_of_a_round, [(name, oracle, prices[: share(oracle)]) for oracle in oracles]
+    )
+    base, _ = mean_curve(by_oracle[LEAST_SQUARES], "people")
+    rows = {}
+    for (oracle, mine), seconds in zip(by_oracle.items(), rounds, strict=True):
+        fair = next(one for one in mine if one.alpha == ALPHA)
+        rows[oracle] = {
+            "cost": costs[oracle].ratio,
+            "error": fair.error,
+            "new_people": error_at(mine, LEVEL * base[ALPHAS.index(UNCONSTRAINED)]),
+            "round": seconds,
+            "fit": fair.seconds,
+            "cut_short": fair.cut_short,
+        }
+    return rows
+
+
+def share(oracle: str) -> int:
+    return ASKED // 3 if oracle == BOOSTING else ASKED
+
+
+def prices_in_a_row(name: str) -> list[Prices]:
+    """Return prices as a fit asks for them one after the other, from the middle of a fit."""
+    prices = recorded_prices(name, ALPHA, "error", LEAST_SQUARES)
+    start = max(0, len(prices) // 2 - ASKED)
+    return prices[start : start + ASKED]
+
+
+def error_at(mine: Sequence[Fit], unfairness: float) -> float:
+    """Return the least error on new people of these fits, mixed, at this unfairness."""
+    return float(envelope(*mean_curve(mine, "people")).at(np.array([unfairness]))[0])
+
+
+def seconds_of_a_round(name: str, oracle: str, prices: Sequence[Prices]) -> float:
+    """Return the median seconds of an answer and of measuring it; the first one is left out."""
+    data, taken = population(name), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem = Problem(data.X, data.Y, rate="error", oracle=ORACLES[oracle](), seed=0)
+    sample = Sample(data.X, data.Y)
+    answer = problem.oracle.bind(sample)
+    for false_positive, false_negative in prices:
+        costs = Costs(sample, false_positive, false_negative)
+        start = perf_counter()
+        problem.learner.meter(answer(costs))
+        taken.append(perf_counter() - start)
+    return float(np.median(taken[1:]))
