@@ -13,7 +13,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # Communities and Crime where a copy lies beside the repository; else AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-browser screenshots experiments test-long check bench bench-scale clean
+.PHONY: demo test test-browser screenshots experiments test-long check bench bench-scale bench-oracles clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -55,6 +55,13 @@ bench-scale: $(VENV)/.test
 		then $(BIN)/python benchmarks/gpu.py | tee results/bench/gpu.txt; \
 		else echo 'No GPU here: benchmarks/gpu.py was left out.'; fi
 	$(BIN)/python docs/performance.py results/bench
+
+# Which oracle: what answers cost, what fits reach and what carries over (25 minutes on two cores);
+# some parts alone with PARTS='costs speed'. What it prints goes into docs/oracles.md.
+PARTS ?=
+bench-oracles: $(VENV)/.test
+	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python benchmarks/oracles.py $(PARTS) --record results/bench
+	$(BIN)/python docs/oracles.py results/bench
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/foundation.py

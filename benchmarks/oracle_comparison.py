@@ -1,4 +1,4 @@
-"""Every oracle on every population: what its answers cost, what a fit reaches, how long it takes."""
+"""Every oracle on every population: what answers cost, what a fit reaches, how long it takes."""
 
 from __future__ import annotations
 
@@ -31,20 +31,25 @@ def report_comparison(
     """Print a table for each population; return the figures."""
     heading(
         "Every oracle on every population",
-        f"cost: as a ratio to least squares. error: in training at alpha {ALPHA}. new people: error "
-        f"at {LEVEL} of the unfairness that least squares shows on them without a constraint, one "
-        f"split. round: milliseconds of an answer and its measurement. fit: seconds at alpha "
-        f"{ALPHA}, two at a time; *: ended after {LIMIT:.0f} s",
+        f"cost: as a ratio to least squares. error: in training at alpha {ALPHA}. new people: "
+        f"error at {LEVEL} of the unfairness that least squares shows on them without a "
+        f"constraint, one split. round: milliseconds of an answer and its measurement. fit: "
+        f"seconds at alpha {ALPHA}, two at a time; *: ended after {LIMIT:.0f} s",
     )
-    found = {}
+    found, sizes = {}, {}
     for name in names:
         mine = [own for own in oracles if own != BOOSTING or name in SMALL]
         found[name] = compared(name, mine)
-        data = population(name)
-        print(f"{name}: {len(data.X)} people, {data.Y.shape[1]} tasks, {data.X.shape[1]} features")
+        sizes[name] = size_of(name)
+        print(f"{name}: {sizes[name]}")
         table(["", *HEAD], [[oracle, *cells(row)] for oracle, row in found[name].items()])
         print()
-    return {"alpha": ALPHA, "level": LEVEL, "limit": LIMIT, "rows": found}
+    return {"alpha": ALPHA, "level": LEVEL, "limit": LIMIT, "sizes": sizes, "rows": found}
+
+
+def size_of(name: str) -> str:
+    data = population(name)
+    return f"{len(data.X):,} people, {data.Y.shape[1]} tasks, {data.X.shape[1]} features"
 
 
 HEAD = ("cost", "error", "new people", "round", "fit")

@@ -1,7 +1,7 @@
 """The default oracle against least squares on people and tasks held out, at equal unfairness.
 
-Random splits of Communities and Crime into 1,595 people to learn from and 399 new ones, 50 tasks and
-25 new ones; both oracles learn on the same splits. Unfairness is the standard deviation of true
+Random splits of Communities and Crime into 1,595 people to learn from and 399 new ones, 50 tasks
+and 25 new ones; both oracles learn on the same splits. Unfairness is the standard deviation of true
 error rates between people, the noise of few tasks taken off. Curves are means over the splits; each
 counts with its lower envelope, mixtures with coin flips included, and the two are compared where
 their unfairness on what was held out is equal. Intervals are the jackknife's over the splits.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -37,12 +38,14 @@ from averagefair.costs import Costs
 
 SIZE = {"n": 20_000, "m": 200, "d": 50}
 ALPHA, ROUNDS = 0.02, 10
-JUDGED = 10
+TURNS = 3
+JUDGED = 5
 """How many tasks are judged by a tight fit."""
 CLOSE, TARGET_RATIO = 1e-4, 20.0
 TOLERANCES = 10.0 ** -np.arange(2, 10)
 TIGHT = {"solver": "newton-cholesky", "tol": 1e-12, "max_iter": 1000}
 THEIRS = ("lbfgs", "newton-cholesky")
+WARM, COLD = "LogisticOracle, warm", "LogisticOracle, cold"
 
 Floats = NDArray[np.float64]
 
@@ -54,47 +57,44 @@ def report_speed(size: dict[str, int] | None = None) -> dict[str, Any]:
     sample, l2 = Sample(X, Y), LogisticOracle().l2
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     prices = moving_prices(sample)
-    seconds, answer = our_rounds(sample, prices)
-    cold, warm = seconds[0], float(np.median(seconds[1:]))
     gaps = Costs(sample, *prices[-1]).gaps()
     judged = np.linspace(0, gaps.shape[1] - 1, min(JUDGED, gaps.shape[1])).astype(int)
     exact = np.array([coefficients(standard, gaps[:, task], l2, **TIGHT) for task in judged])
+    settings = {name: loosest(standard, gaps[:, judged], l2, name, exact) for name in THEIRS}
+    with in_file(standard) as mapped, Workers(mapped, l2) as workers:
+        clocked, answer = take_turns(sample, prices, gaps, settings, workers)
     off = float(np.abs(standardised(answer, X)[judged] - exact).max())
-    theirs = [their_round(standard, gaps, l2, solver, judged, exact) for solver in THEIRS]
     written = ", ".join(f"{letter} = {count:,}" for letter, count in size.items())
-    heading("A round of logistic regressions", f"{written}; off: the coefficients, standardised")
-    rows = [["LogisticOracle, warm", warm, 1.0, off], ["LogisticOracle, cold", cold, cold / warm]]
-    rows += [
-        [
-            f"scikit-learn, {solver}, tol {one['tol']:.0e}",
-            one["seconds"],
-            one["seconds"] / warm,
-            one["off"],
-        ]
-        for solver, one in zip(THEIRS, theirs, strict=True)
-    ]
+    heading(
+        "A round of logistic regressions",
+        f"{written}; medians of {TURNS} turns (warm: {len(clocked[WARM])} rounds); "
+        f"scikit-learn in {JOBS} processes",
+    )
+    warm = float(np.median(clocked[WARM]))
+    medians = {name: float(np.median(seconds)) for name, seconds in clocked.items()}
     table(
-        ["", "seconds", "ratio", "off"],
+        ["", "seconds", "ratio", "least", "most"],
         [
-            [name, f"{taken:.3f}", f"{ratio:.1f}", *(f"{one:.0e}" for one in rest or [])]
-            + [""] * (not rest)
-            for name, taken, ratio, *rest in rows
+            [
+                f"scikit-learn, {name}" if name in THEIRS else name,
+                f"{medians[name]:.3f}",
+                f"{medians[name] / warm:.1f}",
+                f"{min(seconds):.3f}",
+                f"{max(seconds):.3f}",
+            ]
+            for name, seconds in clocked.items()
         ],
     )
-    print(f"Warm rounds: {', '.join(f'{one:.3f}' for one in seconds[1:])}")
-    ratios = {solver: one["seconds"] / warm for solver, one in zip(THEIRS, theirs, strict=True)}
+    for name, own in settings.items():
+        print(f"{name}: tol {own['tol']:.0e}, the loosest for coefficients within {CLOSE:g}")
+    ratios = {name: medians[name] / warm for name in THEIRS}
     verdict(
-        f"at least {TARGET_RATIO:.0f} times as fast as scikit-learn's default solver, warm",
-        ratios["lbfgs"] >= TARGET_RATIO,
+        f"warm, at least {TARGET_RATIO:.0f} times as fast as the faster solver of scikit-learn",
+        min(ratios.values()) >= TARGET_RATIO,
         ", ".join(f"{solver}: {ratio:.0f} times" for solver, ratio in ratios.items()),
     )
     verdict(f"coefficients within {CLOSE:g} of a tight fit", off <= CLOSE, f"{off:.1e}")
-    return {
-        "warm": warm,
-        "cold": cold,
-        "off": off,
-        "theirs": dict(zip(THEIRS, theirs, strict=True)),
-    }
+    return {"seconds": clocked, "off": off, "settings": settings}
 
 
 def moving_prices(sample: Sample) -> list[Prices]:
@@ -105,15 +105,31 @@ def moving_prices(sample: Sample) -> list[Prices]:
     return oracle.prices[-(ROUNDS + 1) :]
 
 
-def our_rounds(sample: Sample, prices: Sequence[Prices]) -> tuple[list[float], Any]:
-    """Return the seconds of each answer, the first one cold, and the last answer."""
-    respond, taken, answer = LogisticOracle().bind(sample), [], None
-    for one in prices:
-        costs = Costs(sample, *one)
-        start = perf_counter()
-        answer = respond(costs)
-        taken.append(perf_counter() - start)
-    return taken, answer
+def take_turns(
+    sample: Sample,
+    prices: Sequence[Prices],
+    gaps: Floats,
+    settings: dict[str, dict[str, Any]],
+    workers: Workers,
+) -> tuple[dict[str, list[float]], Any]:
+    """Return the seconds of rounds, ours and theirs in turns, and our answer to the last prices.
+
+    In turns, so that a busy machine slows all of them.
+    """
+    clocked: dict[str, list[float]] = {name: [] for name in (WARM, COLD, *settings)}
+    answer = None
+    for _ in range(TURNS):
+        respond = LogisticOracle().bind(sample)
+        for place, one in enumerate(prices):
+            costs = Costs(sample, *one)
+            start = perf_counter()
+            answer = respond(costs)
+            clocked[WARM if place else COLD].append(perf_counter() - start)
+        for name, own in settings.items():
+            start = perf_counter()
+            workers.fit(gaps, own)
+            clocked[name].append(perf_counter() - start)
+    return clocked, answer
 
 
 def standardised(answer: Any, X: Floats) -> Floats:
@@ -126,31 +142,48 @@ def standardised(answer: Any, X: Floats) -> Floats:
     return np.vstack([intercepts, coefficients]).T
 
 
-def their_round(
-    standard: Floats, gaps: Floats, l2: float, solver: str, judged: NDArray[np.int_], exact: Floats
-) -> dict[str, float]:
-    """Return the tolerance, the distance from the minimum and the seconds of scikit-learn."""
+def loosest(
+    standard: Floats, gaps: Floats, l2: float, solver: str, exact: Floats
+) -> dict[str, Any]:
+    """Return the settings of scikit-learn that are just good enough, judged on some tasks."""
+    settings: dict[str, Any] = {}
     for tol in TOLERANCES:
         settings = {"solver": solver, "tol": float(tol), "max_iter": 10_000}
-        mine = [coefficients(standard, gaps[:, task], l2, **settings) for task in judged]
-        off = float(np.abs(mine - exact).max())
-        if off <= CLOSE:
+        mine = [coefficients(standard, gap, l2, **settings) for gap in gaps.T]
+        if np.abs(mine - exact).max() <= CLOSE:
             break
+    return settings
+
+
+@contextmanager
+def in_file(features: Floats) -> Iterator[Floats]:
+    """Have features in a file that other processes map."""
     with tempfile.TemporaryDirectory() as folder:
-        np.save(Path(folder) / "X.npy", standard)
-        mapped = np.load(Path(folder) / "X.npy", mmap_mode="r")
-        with parallel_config("loky", n_jobs=JOBS, inner_max_num_threads=1):
-            parallel = Parallel(max_nbytes=None)
-            parallel(jobs(mapped, gaps[:, : 2 * JOBS], l2, settings))  # workers import
-            start = perf_counter()
-            parallel(jobs(mapped, gaps, l2, settings))
-            seconds = perf_counter() - start
-        del mapped
-    return {"tol": settings["tol"], "off": off, "seconds": seconds}
+        np.save(Path(folder) / "X.npy", features)
+        yield np.load(Path(folder) / "X.npy", mmap_mode="r")
 
 
-def jobs(X: Floats, gaps: Floats, l2: float, settings: dict[str, Any]) -> Iterator[Any]:
-    return (delayed(coefficients)(X, gap, l2, **settings) for gap in gaps.T)
+class Workers:
+    """Processes that fit tasks one by one, one thread each; started before anything is clocked."""
+
+    def __init__(self, mapped: Floats, l2: float) -> None:
+        self.mapped, self.l2 = mapped, l2
+
+    def __enter__(self) -> Workers:
+        self._config = parallel_config("loky", n_jobs=JOBS, inner_max_num_threads=1)
+        self._config.__enter__()
+        self._parallel = Parallel(max_nbytes=None)
+        some = np.where(np.arange(len(self.mapped)) % 2, 1.0, -1.0)[:, None]
+        self.fit(np.repeat(some, 2 * JOBS, axis=1), {"max_iter": 10_000})
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._config.__exit__(*error)
+
+    def fit(self, gaps: Floats, settings: dict[str, Any]) -> list[Floats]:
+        """Fit all tasks."""
+        jobs = (delayed(coefficients)(self.mapped, gap, self.l2, **settings) for gap in gaps.T)
+        return self._parallel(jobs)
 
 
 def coefficients(X: Floats, gap: Floats, l2: float, **settings: Any) -> Floats:

@@ -9,8 +9,8 @@ Run by ``make bench-oracles``, which records it and writes docs/oracles.md.
 * ``exact``: which oracles may claim a proof.
 * ``comparison``: every oracle on every population.
 
-``python benchmarks/oracles.py costs speed`` runs some of these; ``--splits 4`` takes fewer splits in
-``held-out``; ``--record results/bench`` writes what each part prints, and its figures, to files.
+``python benchmarks/oracles.py costs speed`` runs some of these; ``--splits 4`` takes fewer splits
+in ``held-out``; ``--record results/bench`` writes what each part prints, and its figures, to files.
 """
 
 from __future__ import annotations
