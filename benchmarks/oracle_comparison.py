@@ -20,7 +20,7 @@ from averagefair.problem import Problem
 
 ALPHA, LEVEL = 0.1, 0.8
 ALPHAS = (ALPHA, 0.2, UNCONSTRAINED)
-LIMIT = 15.0
+LIMIT = BOOSTING_LIMIT
 ASKED = 12
 """How many problems in a row are put to each oracle; to boosted trees, a third of them."""
 
@@ -34,7 +34,8 @@ def report_comparison(
         f"cost: as a ratio to least squares. error: in training at alpha {ALPHA}. new people: "
         f"error at {LEVEL} of the unfairness that least squares shows on them without a "
         f"constraint, one split. round: milliseconds of an answer and its measurement. fit: "
-        f"seconds at alpha {ALPHA}, two at a time; *: ended after {LIMIT:.0f} s",
+        f"seconds at alpha {ALPHA}, two at a time; *: it, or a fit of the curve, was ended after "
+        f"{LIMIT:.0f} s",
     )
     found, sizes = {}, {}
     for name in names:
@@ -59,8 +60,8 @@ def cells(row: dict[str, Any]) -> list[str]:
     """Return a row's figures in the order of the columns."""
     return [
         f"{row['cost']:.4f}",
-        f"{row['error']:.4f}",
-        f"{row['new_people']:.4f}",
+        f"{row['error']:.4f}{'*' if row['cut_short'] else ''}",
+        f"{row['new_people']:.4f}{'*' if row['some_cut_short'] else ''}",
         f"{1000 * row['round']:.1f}",
         f"{row['fit']:.1f}{'*' if row['cut_short'] else ''}",
     ]
@@ -74,11 +75,7 @@ def compared(name: str, oracles: Sequence[str]) -> dict[str, dict[str, Any]]:
     if BOOSTING in oracles:
         few = compare(asked[: share(BOOSTING)], [LEAST_SQUARES, BOOSTING])[name]
         costs[BOOSTING] = few[BOOSTING]
-    made = fits(
-        (name, oracle, alpha, BOOSTING_LIMIT if oracle == BOOSTING else LIMIT)
-        for oracle in oracles
-        for alpha in ALPHAS
-    )
+    made = fits((name, oracle, alpha, LIMIT) for oracle in oracles for alpha in ALPHAS)
     by_oracle = {own: [one for one in made if one.oracle == own] for own in oracles}
     rounds = side_by_side(
         seconds_of_a_round, [(name, oracle, prices[: share(oracle)]) for oracle in oracles]
@@ -94,6 +91,7 @@ def compared(name: str, oracles: Sequence[str]) -> dict[str, dict[str, Any]]:
             "round": seconds,
             "fit": fair.seconds,
             "cut_short": fair.cut_short,
+            "some_cut_short": any(one.cut_short for one in mine),
         }
     return rows
 

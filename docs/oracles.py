@@ -60,7 +60,7 @@ def compared(figures: dict[str, Any]) -> str:
     listed = "\n".join(
         f"| {' | '.join(line)} |" for line in [["", "in Python"], [":--", ":--"], *named]
     )
-    star = f"\\* ended after {figures['limit']:.0f} seconds."
+    star = f"\\* This fit, or one of the curve, was ended after {figures['limit']:.0f} seconds."
     return "\n\n".join([*parts, star, listed])
 
 
