@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from textwrap import fill
 from time import perf_counter
 from typing import Any
 
@@ -24,19 +25,20 @@ LIMIT = BOOSTING_LIMIT
 ASKED = 12
 """How many problems in a row are put to each oracle; to boosted trees, a third of them."""
 
+LEGEND = (
+    "cost: of answers, as a ratio to least squares. error: in training. new people: error at "
+    f"{LEVEL} of the unfairness that least squares shows on new people without a constraint, one "
+    "split. round: milliseconds of an answer and its measurement. fit: seconds. *: the fit, or one "
+    f"of the curve, was ended after {LIMIT:.0f} s."
+)
+
 
 def report_comparison(
     names: Sequence[str], oracles: Sequence[str] = tuple(ORACLES)
 ) -> dict[str, Any]:
     """Print a table for each population; return the figures."""
-    heading(
-        "Every oracle on every population",
-        f"cost: as a ratio to least squares. error: in training at alpha {ALPHA}. new people: "
-        f"error at {LEVEL} of the unfairness that least squares shows on them without a "
-        f"constraint, one split. round: milliseconds of an answer and its measurement. fit: "
-        f"seconds at alpha {ALPHA}, two at a time; *: it, or a fit of the curve, was ended after "
-        f"{LIMIT:.0f} s",
-    )
+    heading("Every oracle on every population", f"two fits at a time; alpha {ALPHA}")
+    print(fill(LEGEND, 100), end="\n\n")
     found, sizes = {}, {}
     for name in names:
         mine = [own for own in oracles if own != BOOSTING or name in SMALL]

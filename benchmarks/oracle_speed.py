@@ -62,7 +62,7 @@ def report_speed(size: dict[str, int] | None = None) -> dict[str, Any]:
     exact = np.array([coefficients(standard, gaps[:, task], l2, **TIGHT) for task in judged])
     settings = {name: loosest(standard, gaps[:, judged], l2, name, exact) for name in THEIRS}
     with in_file(standard) as mapped, Workers(mapped, l2) as workers:
-        clocked, answer = take_turns(sample, prices, gaps, settings, workers)
+        clocked, answer = in_turns(sample, prices, gaps, settings, workers)
     off = float(np.abs(standardised(answer, X)[judged] - exact).max())
     written = ", ".join(f"{letter} = {count:,}" for letter, count in size.items())
     heading(
@@ -105,7 +105,7 @@ def moving_prices(sample: Sample) -> list[Prices]:
     return oracle.prices[-(ROUNDS + 1) :]
 
 
-def take_turns(
+def in_turns(
     sample: Sample,
     prices: Sequence[Prices],
     gaps: Floats,
