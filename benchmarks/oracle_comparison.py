@@ -28,8 +28,8 @@ ASKED = 12
 LEGEND = (
     "cost: of answers, as a ratio to least squares. error: in training. new people: error at "
     f"{LEVEL} of the unfairness that least squares shows on new people without a constraint, one "
-    "split. round: milliseconds of an answer and its measurement. fit: seconds. *: the fit, or one "
-    f"of the curve, was ended after {LIMIT:.0f} s."
+    "split. round: milliseconds of an answer and its measurement. fit: seconds of processor time. "
+    f"*: the fit, or one of the curve, was ended after {LIMIT:.0f} s."
 )
 
 
@@ -37,7 +37,7 @@ def report_comparison(
     names: Sequence[str], oracles: Sequence[str] = tuple(ORACLES)
 ) -> dict[str, Any]:
     """Print a table for each population; return the figures."""
-    heading("Every oracle on every population", f"two fits at a time; alpha {ALPHA}")
+    heading("Every oracle on every population", f"alpha {ALPHA}")
     print(fill(LEGEND, 100), end="\n\n")
     found, sizes = {}, {}
     for name in names:

@@ -18,9 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from common import heading, table, verdict
 from numpy.typing import NDArray
-from oracle_tables import DEFAULT, LEAST_SQUARES, LINEAR, ORACLES, population, side_by_side
+from oracle_tables import (
+    DEFAULT,
+    LEAST_SQUARES,
+    LINEAR,
+    ORACLES,
+    population,
+    side_by_side,
+    stop_after,
+)
 
-from averagefair import AverageFairClassifier, ColumnGeneration, Sample
+from averagefair import AverageFairClassifier, Sample
 from averagefair.costs import Costs
 from averagefair.problem import Problem
 
@@ -71,7 +79,7 @@ def recorded_prices(
             alpha=alpha,
             rate=rate,
             oracle=oracle,
-            solver=ColumnGeneration(time_limit=seconds),
+            callback=stop_after(seconds),
             random_state=0,
         ).fit(data.X, data.Y)
     return oracle.prices

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,15 @@ POPULATIONS: dict[str, Callable[[], Split]] = {
     OPINIONS: opinions,
     DIGITS: digits,
 }
+
+
+def stop_after(seconds: float) -> Callable[[object], bool]:
+    """Return a callback that ends a fit after so many seconds of processor time, from now on.
+
+    Processor time, so that what a fit reaches does not depend on how busy others keep the machine.
+    """
+    end = process_time() + seconds
+    return lambda state: process_time() > end
 
 
 def side_by_side(function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> list[Any]:

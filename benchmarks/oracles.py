@@ -9,8 +9,8 @@ Run by ``make bench-oracles``, which records it and writes docs/oracles.md.
 * ``exact``: which oracles may claim a proof.
 * ``comparison``: every oracle on every population.
 
-``python benchmarks/oracles.py costs speed`` runs some of these; ``--splits 4`` takes fewer splits
-in ``held-out``; ``--record results/bench`` writes what each part prints, and its figures, to files.
+``python benchmarks/oracles.py costs speed`` runs some of these; ``--splits 4 --limit 30`` takes
+fewer splits and shorter fits in ``held-out``; ``--record results/bench`` writes what each part prints, and its figures, to files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from common import heading, machine, table, verdict
 from oracle_comparison import report_comparison
 from oracle_costs import report_costs, resolved
 from oracle_curves import SPLITS, report_held_out
-from oracle_fits import report_communities
+from oracle_fits import LIMIT, report_communities
 from oracle_speed import report_speed
 from oracle_tables import ORACLES, SYNTHETIC, WRITTEN, population, populations
 
@@ -39,7 +39,7 @@ def main() -> None:
     reports: dict[str, Callable[[], dict[str, Any]]] = {
         "costs": lambda: report_costs(names),
         "communities": lambda: report_communities(names),
-        "held-out": lambda: report_held_out(names, given.splits),
+        "held-out": lambda: report_held_out(names, given.splits, given.limit),
         "speed": report_speed,
         "exact": report_exact,
         "comparison": lambda: report_comparison(names),
@@ -61,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Compare oracles.")
     parser.add_argument("parts", nargs="*", help="which parts; default: all")
     parser.add_argument("--splits", type=int, default=SPLITS, help="random splits of held-out")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of its fits, each")
     parser.add_argument("--record", type=Path, help="folder to write output and figures to")
     return parser.parse_args()
 
