@@ -41,8 +41,8 @@ def report_held_out(
     heading(
         "Out of sample: error / unfairness",
         f"{splits} random splits of Communities and Crime, 1,595 people and 399 new ones; means "
-        f"over the splits; a fit has {limit:.0f} s of processor time; ended by that: "
-        f"{sum(one.cut_short for runs in curves.values() for run in runs for one in run)}",
+        f"over the splits; a fit has {limit:g} s of processor time; ended by that: "
+        f"{ended(curves)}",
     )
     table(["", "alpha", "training", *CORNERS.values(), "seconds"], curve_rows(curves))
     print(
@@ -65,6 +65,14 @@ def report_held_out(
         },
         "differences": {corner: [one._asdict() for one in found[corner]] for corner in CORNERS},
     }
+
+
+def ended(curves: dict[str, Splits]) -> str:
+    """Return how many fits of each oracle the limit ended: their curves could be better."""
+    counts = {
+        oracle: [one.cut_short for run in runs for one in run] for oracle, runs in curves.items()
+    }
+    return ", ".join(f"{own}: {sum(cut)} of {len(cut)}" for own, cut in counts.items())
 
 
 def learned(oracle: str, splits: int, limit: float) -> list[list[Fit]]:

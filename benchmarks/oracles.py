@@ -10,7 +10,8 @@ Run by ``make bench-oracles``, which records it and writes docs/oracles.md.
 * ``comparison``: every oracle on every population.
 
 ``python benchmarks/oracles.py costs speed`` runs some of these; ``--splits 4 --limit 30`` takes
-fewer splits and shorter fits in ``held-out``; ``--record results/bench`` writes what each part prints, and its figures, to files.
+fewer splits and shorter fits in ``held-out``; ``--record results/bench`` writes what each part
+prints, and its figures, to files.
 """
 
 from __future__ import annotations
