@@ -38,10 +38,10 @@ BAD_SETTINGS = {
     "tol": [0, -1, np.inf, np.nan, "a", None, True],
     "max_rounds": [0, 1.5, None, "a", True],
     "time_limit": [0, -1, np.inf, np.nan, "a"],
-    "patience": [0, 2.5, None],
+    "patience": [0, 2.5, "long"],
     "smoothing": [-0.1, 1, np.nan, "a", None],
     "reweightings": [-1, 0.5],
-    "shakes": [-1, None],
+    "shakes": [-1, 0.5],
     "approach": [-0.1, 1.0, np.nan],
     "columns_per_round": [0, 1.5],
 }

@@ -136,9 +136,9 @@ def _cost_of_ones(
     total = np.zeros(part.signs.shape[1])
     for rows in part.blocks(len(total)):
         ones = hypothesis.decide(part.features[rows, :])
-        signs = xp.astype(ones, xp.int8) * part.signs[rows, :]
+        signs = xp.astype(xp.astype(ones, xp.int8) * part.signs[rows, :], xp.float64)
         if false_negative is None:
-            found = false_positive[rows] @ xp.astype(signs, xp.float64)
+            found = false_positive[rows] @ signs
         else:
             found = xp.sum(gaps(signs, false_positive[rows], false_negative[rows]), axis=0)
         total += space.to_host(found)

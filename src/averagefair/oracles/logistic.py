@@ -28,8 +28,8 @@ from averagefair.sample import FloatArray, Sample
 
 # A step that moves no coefficient (in standardised units) by more than this share of the largest
 # has arrived; products in float32 cannot tell less.
-_ARRIVED = {"float64": 1e-7, "float32": 1e-4, "tf32": 1e-3}
-_MOST_STEPS = 60
+_ARRIVED = {"float64": 1e-6, "float32": 1e-4, "tf32": 1e-3}
+_MOST_STEPS = 40
 # A Hessian is made anew for tasks of which a step is longer than this share of the step before.
 _SLOW = 0.3
 # Overshooting: the slope along a step has turned, and is steeper than this share of what it was.
@@ -58,7 +58,7 @@ class LogisticOracle:
     the same whatever the prices, and as many people as there are speak against it.
 
     Every round starts from the coefficients of the last one. Answers are minima but for about
-    1e-7 of the largest coefficient (float32: 1e-4), so they hardly depend on that.
+    1e-6 of the largest coefficient (float32: 1e-4), so they hardly depend on that.
 
     Examples
     --------
@@ -115,7 +115,8 @@ class _Descent:
     The gradient of a task is (A^T (|g| tanh(A b / 2)) - A^T g) / 2 and the penalty's, with g its
     scaled gaps; the second sum does not depend on b. Along a step the slope rises from below zero
     to zero at the best length, since the loss is convex. A step is taken unless the slope at its
-    end has turned steep; then it is cut to where a straight line between both slopes is zero.
+    end has turned steep; then it is made anew with a fresh Hessian, and if that does not help, cut
+    to where a straight line between both slopes is zero.
     """
 
     def __init__(
@@ -127,8 +128,8 @@ class _Descent:
 
     def descend(self, tasks: NDArray[np.intp]) -> None:
         """Bring these tasks (positions among those asked for) to their minima."""
+        gradient = self._start(tasks)
         self._renew(tasks[~self.bound.known[self.every[tasks]]])
-        gradient = self._gradient(tasks, self.beta[:, tasks])
         step = self._newton(tasks, gradient)
         before = np.full(len(tasks), np.inf)
         for _ in range(_MOST_STEPS):
@@ -141,26 +142,55 @@ class _Descent:
             going = length > self.bound.tolerance * (1.0 + np.abs(self.beta[:, tasks]).max(axis=0))
             # The last step is taken all the same: it is there.
             self.beta[:, tasks[~going]] += step[:, ~going]
-            tasks, step, gradient = tasks[going], step[:, going], gradient[:, going]
+            tasks, gradient = tasks[going], gradient[:, going]
             if not tasks.size:
                 return
-            step, gradient, cut = self._walk(tasks, step, gradient)
+            gradient, cut = self._walk(tasks, step[:, going], gradient)
             before = np.where(cut, np.inf, length[going])
             step = self._newton(tasks, gradient)
 
+    def _start(self, tasks: NDArray[np.intp]) -> FloatArray:
+        """Start where the last round ended, unless zero is the better place; return gradients.
+
+        It is if the way from zero to there leads uphill, at its end at least. (The gradient at
+        zero costs nothing.)
+        """
+        known = self.beta[:, tasks]
+        at_zero = -0.5 * self.scale[tasks] * self.pull[:, tasks]
+        gradient = self._gradient(tasks, known) if known.any() else at_zero
+        first, last = (at_zero * known).sum(axis=0), (gradient * known).sum(axis=0)
+        worse = last > _STEEP * np.maximum(-first, 0.0)
+        self.beta[:, tasks[worse]] = 0.0
+        self.bound.known[self.every[tasks[worse]]] = False
+        return np.where(worse, at_zero, gradient)
+
     def _walk(
         self, tasks: NDArray[np.intp], step: FloatArray, gradient: FloatArray
-    ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-        """Take a step with each task; return it, the gradients there, and which had to be cut."""
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Take a step with each task; return the gradients there, and which steps were cut."""
         here = self.beta[:, tasks]
         there = self._gradient(tasks, here + step)
-        slope, end = (gradient * step).sum(axis=0), (there * step).sum(axis=0)
-        cut = end > _STEEP * np.abs(slope)
+        steep = self._steep(step, gradient, there)
+        cut = steep
+        if steep.any():
+            # Perhaps the Hessian is too old; if it is not, the step is too long.
+            some = tasks[steep]
+            self._renew(some)
+            step[:, steep] = self._newton(some, gradient[:, steep])
+            there[:, steep] = self._gradient(some, (here + step)[:, steep])
+            cut = steep & self._steep(step, gradient, there)
         if cut.any():
-            step[:, cut] *= (slope / (slope - end))[cut]
+            slope, end = ((one[:, cut] * step[:, cut]).sum(axis=0) for one in (gradient, there))
+            step[:, cut] *= slope / (slope - end)
             there[:, cut] = self._gradient(tasks[cut], (here + step)[:, cut])
         self.beta[:, tasks] = here + step
-        return step, there, cut
+        return there, cut
+
+    @staticmethod
+    def _steep(step: FloatArray, start: FloatArray, end: FloatArray) -> NDArray[np.bool_]:
+        """Return along which steps the slope has turned, and is nearly as steep as it was."""
+        slopes = (end * step).sum(axis=0), (start * step).sum(axis=0)
+        return np.asarray(slopes[0] > _STEEP * np.abs(slopes[1]))
 
     def _newton(self, tasks: NDArray[np.intp], gradient: FloatArray) -> FloatArray:
         inverse = self.bound.inverse[self.every[tasks]]
@@ -287,6 +317,6 @@ def _bent(
             yield design, bent, xp.abs(xp.astype(false_positive[rows], bent.dtype))[:, None]
             continue
         signs = part.signs[rows, :]
-        signs = signs if columns is None else xp.take(signs, columns, axis=1)
+        signs = xp.astype(signs if columns is None else xp.take(signs, columns, axis=1), xp.float64)
         other = None if false_negative is None else false_negative[rows]
         yield design, bent, xp.abs(xp.astype(gaps(signs, false_positive[rows], other), bent.dtype))

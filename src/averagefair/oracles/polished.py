@@ -32,8 +32,10 @@ _WIDTH, _NARROWER = 1.0, 0.6
 # Places nearer to each other than this share of their size are one place, and gains smaller than
 # this share of what is at stake are none: rounding.
 _ONE_PLACE, _LEAST_GAIN = 1e-9, 1e-12
-# The place of those whose score does not change along a line: after all others.
-_NOWHERE = 1e150
+# So many people x tasks are searched at a time: what is sorted stays in a core's own cache.
+_CELLS = 40_000
+# Whose score changes by less than this along a line stays put: their place is after all others.
+_STILL, _NOWHERE = 1e-100, 1e150
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,12 @@ class _Polish:
             line = _Line(self, beta[:, some].T, _gaps_by_task(signs, *prices))
             return line.search(self.lines)
 
-        cuts = list(blocks_in(self.space, len(tasks), self.signs.shape[1]))
-        moved = in_threads(search, cuts) if self.space.is_numpy else map(search, cuts)
+        if self.space.is_numpy:
+            size = max(1, _CELLS // self.signs.shape[1])
+            cuts = [slice(start, start + size) for start in range(0, len(tasks), size)]
+            moved = in_threads(search, cuts)
+        else:
+            moved = map(search, blocks_in(self.space, len(tasks), self.signs.shape[1]))
         return np.concatenate(list(moved)).T
 
 
@@ -186,27 +192,48 @@ class _Line:
         0 where no length costs less than staying.
         """
         xp = self.space.xp
-        moves = change != 0
-        place = xp.where(moves, -self.score / xp.where(moves, change, 1.0), _NOWHERE)
+        moves = xp.abs(change) > _STILL
+        if bool(xp.all(moves)):
+            place = -self.score / change
+        else:
+            place = xp.where(moves, -self.score / xp.where(moves, change, 1.0), _NOWHERE)
         order = xp.argsort(place, axis=1, stable=False)
         place = xp.take_along_axis(place, order, axis=1)
         # Beyond their place a person's decision is the other one: 0 if the score rises there.
         passed = xp.take_along_axis(-xp.sign(change) * self.gap, order, axis=1)
-        ends = xp.full((place.shape[0], 1), _NOWHERE, dtype=place.dtype, device=self.space.device)
-        before, after = xp.concat([-ends, place], axis=1), xp.concat([place, ends], axis=1)
-        cost = xp.concat([0.0 * ends, xp.cumulative_sum(passed, axis=1)], axis=1)
-        apart = after - before > _ONE_PLACE * (xp.abs(after) + xp.abs(before))
-        best = xp.argmin(xp.where(apart, cost, xp.inf), axis=1)[:, None]
-        before, after, least = (
-            xp.take_along_axis(one, best, axis=1)[:, 0] for one in (before, after, cost)
-        )
+        cost = xp.concat([0.0 * place[:, :1], xp.cumulative_sum(passed, axis=1)], axis=1)
+        stay = xp.sum(xp.astype(place < 0, xp.int64), axis=1)
+        best = xp.argmin(cost, axis=1)
+        before, after = _stretches(place, best)
+        if not bool(xp.all(_apart(before, after))):
+            edge = 0.0 * place[:, :1] + _NOWHERE
+            apart = _apart(xp.concat([-edge, place], axis=1), xp.concat([place, edge], axis=1))
+            best = xp.argmin(xp.where(apart, cost, xp.inf), axis=1)
+            before, after = _stretches(place, best)
         length = xp.where(
-            before == -_NOWHERE,
+            before <= -_NOWHERE,
             after - 1.0 - xp.abs(after),
-            xp.where(after == _NOWHERE, before + 1.0 + xp.abs(before), 0.5 * (before + after)),
+            xp.where(after >= _NOWHERE, before + 1.0 + xp.abs(before), 0.5 * (before + after)),
         )
-        stay = xp.sum(xp.where(place < 0, passed, 0.0), axis=1)
-        return xp.where(least < stay - _LEAST_GAIN * self.stake, length, 0.0)
+        least, now = (xp.take_along_axis(cost, at[:, None], axis=1)[:, 0] for at in (best, stay))
+        return xp.where(least < now - _LEAST_GAIN * self.stake, length, 0.0)
+
+
+def _stretches(place: Any, which: Any) -> tuple[Any, Any]:
+    """Return between which places a stretch of each task lies: the first is before all places."""
+    xp, count = Space.of(place).xp, place.shape[1]
+    near = (
+        xp.take_along_axis(place, xp.clip(at, 0, count - 1)[:, None], axis=1)[:, 0]
+        for at in (which - 1, which)
+    )
+    before, after = near
+    return xp.where(which == 0, -_NOWHERE, before), xp.where(which == count, _NOWHERE, after)
+
+
+def _apart(before: Any, after: Any) -> Any:
+    """Return which stretches are more than rounding."""
+    xp = Space.of(before).xp
+    return after - before > _ONE_PLACE * (xp.abs(after) + xp.abs(before))
 
 
 def _some(
