@@ -4,10 +4,10 @@ Task j asks for a label (the sign of its cost gap) with a weight (the gap's size
 regression is the convex loss nearest to that question that has a smooth minimum, and a far-away
 person whose label comes out right pulls no more, as in least squares he does.
 
-The minimum of every task is found by Newton's method with old second derivatives: the inverse of
-each task's Hessian is kept, from step to step and from round to round, until steps with it no
-longer shrink quickly. A step is then two matrix products over all tasks, as in least squares; a
-Hessian, which costs some d/2 times as much, is needed once in a while.
+The minima are found by a quasi-Newton method for all tasks side by side: the inverse of each task's
+Hessian is kept, from step to step and from round to round, and corrected by what the gradients show
+(BFGS), until steps with it no longer shrink quickly. A step is two matrix products over all tasks,
+as in least squares; a Hessian, which costs some d/2 times as much, is needed once in a while.
 """
 
 from __future__ import annotations
@@ -25,16 +25,22 @@ from averagefair.costs import Costs, gaps
 from averagefair.oracles.linear import LinearThresholds, Standard, design_of, gap_sums
 from averagefair.parts import Part
 from averagefair.sample import FloatArray, Sample
+from averagefair.spaces import total_size
 
-# A step that moves no coefficient (in standardised units) by more than this share of the largest
-# has arrived; products in float32 cannot tell less.
-_ARRIVED = {"float64": 1e-6, "float32": 1e-4, "tf32": 1e-3}
+# Steps go on until the next would move no coefficient (in standardised units) by more than this
+# share of the largest; products in float32 cannot tell less.
+_ARRIVED = {"float64": 2e-6, "float32": 1e-4, "tf32": 1e-3}
+# While more than this is left to go, float32 is enough, and takes half the time where there are
+# more people x tasks than so many.
+_ROUGH, _LARGE = 1e-3, 1_000_000
 _MOST_STEPS = 40
 # A Hessian is made anew for tasks of which a step is longer than this share of the step before.
 _SLOW = 0.3
 # Overshooting: the slope along a step has turned, and is steeper than this share of what it was.
 _STEEP = 0.5
 _LEAST_CURVATURE = 1e-9
+# Who wants the other decision than all the rest of a task must have more at stake than this share.
+_ONE_SIDED = 1e-12
 # Hessians are added up over so many people at most, evenly chosen.
 _PEOPLE = 20_000
 
@@ -58,7 +64,7 @@ class LogisticOracle:
     the same whatever the prices, and as many people as there are speak against it.
 
     Every round starts from the coefficients of the last one. Answers are minima but for about
-    1e-6 of the largest coefficient (float32: 1e-4), so they hardly depend on that.
+    1e-5 of the largest coefficient (float32: 1e-3), so they hardly depend on that.
 
     Examples
     --------
@@ -97,20 +103,30 @@ class _Logistic:
     def __call__(self, costs: Costs) -> LinearThresholds:
         """Answer all tasks, starting from where the last round ended."""
         every = np.arange(costs.sample.m) if costs.tasks is None else costs.tasks
-        for_zero, for_one, people = costs.sample.total(_stakes, *costs.prices, costs.sample.counts)
-        disputed = (for_zero > 0) & (for_one > 0)
-        stakes = np.where(disputed, for_zero + for_one, 1.0)
-        run = _Descent(self, costs, every, people / stakes)
+        pull = costs.sample.total(gap_sums, *costs.prices, **self.standard.settings).T
+        stakes, people = self._stakes(costs, every)
+        # The design's first column is one: there the gaps themselves are added up.
+        disputed = np.abs(pull[0]) < stakes * (1.0 - _ONE_SIDED)
+        run = _Descent(self, costs, every, people / np.where(stakes > 0, stakes, 1.0), pull)
         run.descend(np.flatnonzero(disputed))
         self.beta[:, every] = run.beta
         # Where all who matter want the same decision, it is made, whoever it is.
         constant = np.zeros_like(run.beta)
-        constant[0] = np.where(for_one > 0, -1.0, 1.0)
+        constant[0] = np.where(pull[0] < 0, -1.0, 1.0)
         return self.standard.plain(np.where(disputed, run.beta, constant), costs.tasks)
+
+    def _stakes(self, costs: Costs, every: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Return the sum of the sizes of each task's gaps, and over how many people."""
+        sample = costs.sample
+        if self.complete[every].all() and costs.prices[1] is None:
+            people = float(sample.individual_weights.sum())
+            return np.full(sample.m, total_size(costs.false_positive)), np.full(sample.m, people)
+        stakes, people = sample.total(_observed_stakes, *costs.prices, sample.counts)
+        return stakes, people
 
 
 class _Descent:
-    """Newton's method for all tasks of one round side by side.
+    """Quasi-Newton steps for all tasks of one round side by side.
 
     The gradient of a task is (A^T (|g| tanh(A b / 2)) - A^T g) / 2 and the penalty's, with g its
     scaled gaps; the second sum does not depend on b. Along a step the slope rises from below zero
@@ -120,11 +136,17 @@ class _Descent:
     """
 
     def __init__(
-        self, bound: _Logistic, costs: Costs, every: NDArray[np.intp], scale: FloatArray
+        self,
+        bound: _Logistic,
+        costs: Costs,
+        every: NDArray[np.intp],
+        scale: FloatArray,
+        pull: FloatArray,
     ) -> None:
-        self.bound, self.costs, self.every, self.scale = bound, costs, every, scale
-        self.pull = costs.sample.total(gap_sums, *costs.prices, **bound.standard.settings).T
+        self.bound, self.costs, self.every = bound, costs, every
+        self.scale, self.pull = scale, pull
         self.beta = bound.beta[:, every].copy()
+        self.rough = self.large = costs.sample.n * len(every) > _LARGE
 
     def descend(self, tasks: NDArray[np.intp]) -> None:
         """Bring these tasks (positions among those asked for) to their minima."""
@@ -134,19 +156,23 @@ class _Descent:
         before = np.full(len(tasks), np.inf)
         for _ in range(_MOST_STEPS):
             length = np.abs(step).max(axis=0, initial=0.0)
-            slow = length > _SLOW * before
+            slow = length > np.maximum(_SLOW * before, _ROUGH if self.rough else 0.0)
             if slow.any():
                 self._renew(tasks[slow])
                 step[:, slow] = self._newton(tasks[slow], gradient[:, slow])
                 length = np.abs(step).max(axis=0)
-            going = length > self.bound.tolerance * (1.0 + np.abs(self.beta[:, tasks]).max(axis=0))
-            # The last step is taken all the same: it is there.
+            # The step after this one would be shorter again, by as much or more.
+            rest = length * np.where(np.isinf(before), 1.0, np.minimum(1.0, length / before))
+            going = rest > self.bound.tolerance * (1.0 + np.abs(self.beta[:, tasks]).max(axis=0))
+            going |= self.rough
             self.beta[:, tasks[~going]] += step[:, ~going]
-            tasks, gradient = tasks[going], gradient[:, going]
+            tasks, gradient, step = tasks[going], gradient[:, going], step[:, going]
             if not tasks.size:
                 return
-            gradient, cut = self._walk(tasks, step[:, going], gradient)
-            before = np.where(cut, np.inf, length[going])
+            self.rough = self.large and bool(rest[going].max() > _ROUGH)
+            there, cut = self._walk(tasks, step, gradient)
+            self._learn(tasks, step, there - gradient)
+            gradient, before = there, np.where(cut, np.inf, length[going])
             step = self._newton(tasks, gradient)
 
     def _start(self, tasks: NDArray[np.intp]) -> FloatArray:
@@ -193,8 +219,24 @@ class _Descent:
         return np.asarray(slopes[0] > _STEEP * np.abs(slopes[1]))
 
     def _newton(self, tasks: NDArray[np.intp], gradient: FloatArray) -> FloatArray:
-        inverse = self.bound.inverse[self.every[tasks]]
-        return np.asarray(-np.matmul(inverse, gradient.T[:, :, None])[:, :, 0].T)
+        return np.asarray(-np.matmul(self._inverse(tasks), gradient.T[:, :, None])[:, :, 0].T)
+
+    def _learn(self, tasks: NDArray[np.intp], step: FloatArray, change: FloatArray) -> None:
+        """Correct the inverse Hessians by how much the gradients changed along steps (BFGS)."""
+        inverse, along = self._inverse(tasks), (step * change).sum(axis=0)[:, None]
+        seen = np.matmul(inverse, change.T[:, :, None])[:, :, 0]
+        factor = (along + (seen * change.T).sum(axis=1, keepdims=True)) / along
+        # Two corrections of rank one: each with half of step step^T.
+        other = (0.5 * factor * step.T - seen) / along
+        inverse += np.matmul(np.stack([other, step.T], axis=2), np.stack([step.T, other], axis=1))
+        if inverse.base is None:
+            self.bound.inverse[self.every[tasks]] = inverse
+
+    def _inverse(self, tasks: NDArray[np.intp]) -> FloatArray:
+        """Return the inverse Hessians of these tasks: a view where those are all, else a copy."""
+        if len(tasks) == len(self.bound.inverse):
+            return self.bound.inverse[:]
+        return self.bound.inverse[self.every[tasks]]
 
     def _gradient(self, tasks: NDArray[np.intp], beta: FloatArray) -> FloatArray:
         found = self._total(_slopes, tasks, beta).T - self.pull[:, tasks]
@@ -227,23 +269,25 @@ class _Descent:
                 tasks=None if len(tasks) == len(self.every) else tasks,
                 complete=bool(self.bound.complete[self.every[tasks]].all()),
                 beta=0.5 * beta,
+                rough=self.rough,
                 **self.bound.standard.settings,
                 **settings,
             )
         )
 
 
-def _stakes(part: Part, false_positive: Any, false_negative: Any | None, counts: Any) -> FloatArray:
-    """Return the weight of those who want 0 and of those who want 1, and their number; (3, k)."""
+def _observed_stakes(
+    part: Part, false_positive: Any, false_negative: Any | None, counts: Any
+) -> FloatArray:
+    """Return the sum of the sizes of the gaps, and how many people have one; (2, k)."""
     space, xp = part.space, part.space.xp
-    total = np.zeros((3, part.signs.shape[1]))
+    total = np.zeros((2, part.signs.shape[1]))
     for rows in part.blocks(part.signs.shape[1]):
         signs = xp.astype(part.signs[rows, :], xp.float64)
         other = None if false_negative is None else false_negative[rows]
-        gap = gaps(signs, false_positive[rows], other)
-        total[0] += space.to_host(xp.sum(xp.clip(gap, min=0.0), axis=0))
-        total[1] -= space.to_host(xp.sum(xp.clip(gap, max=0.0), axis=0))
-        total[2] += space.to_host(counts[rows] @ xp.abs(signs))
+        size = xp.abs(gaps(signs, false_positive[rows], other))
+        total[0] += space.to_host(xp.sum(size, axis=0))
+        total[1] += space.to_host(counts[rows] @ xp.abs(signs))
     return total
 
 
@@ -293,6 +337,7 @@ def _bent(
     tasks: NDArray[np.intp] | None,
     complete: bool,
     beta: FloatArray,
+    rough: bool,
     mean: FloatArray,
     inverse: FloatArray,
 ) -> Iterator[tuple[Any, Any, Any]]:
@@ -301,12 +346,16 @@ def _bent(
     Where a mistake costs the same in every task, the last has one column.
     """
     space, xp = part.space, part.space.xp
-    name = "float64" if part.precision == "float64" else "float32"
-    here, *standard = (space.asarray(one, name) for one in (beta, mean, inverse))
+    kept = "float64" if part.precision == "float64" else "float32"
+    name = "float32" if rough else kept
+    here, standard = (
+        space.asarray(beta, name),
+        [space.asarray(one, kept) for one in (mean, inverse)],
+    )
     columns = None if tasks is None else space.asarray(tasks)
     shared = complete and false_negative is None
     for rows in part.blocks(max(beta.shape)):
-        design = design_of(part.features[rows, :], *standard)
+        design = xp.astype(design_of(part.features[rows, :], *standard), here.dtype, copy=False)
         if space.is_numpy:
             bent = np.matmul(design, here, out=scratch("bent", len(design), here.shape[1], name))
             np.tanh(bent, out=bent)
