@@ -351,7 +351,8 @@ class TestRates:
             np.testing.assert_array_equal(found[:, 0], rates[:, 0])
         band = ax.collections[0].get_paths()[0].vertices[:, 0]
         middle = float(shown.common_rate[0])
-        np.testing.assert_allclose([band.min(), band.max()], [middle - 0.1, middle + 0.1])
+        ends = [max(0.0, middle - 0.1), middle + 0.1]  # no rate lies below zero
+        np.testing.assert_allclose([band.min(), band.max()], ends)
         assert named(ax) == ["within 0.1 of the common rate", "alpha = 0.1", "without a constraint"]
         assert (ax.get_xlabel(), ax.get_ylabel()) == (
             "individual error rate",
