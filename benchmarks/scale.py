@@ -130,7 +130,9 @@ def measure_elsewhere(size: dict[str, int]) -> dict[str, float]:
 def measure_here(size: dict[str, int]) -> None:
     """Fit once and print the peak over what is resident now, and what was given, in bytes."""
     solver = ExponentiatedGradient(max_rounds=ROUNDS)
-    model = AverageFairClassifier(alpha=0.1, solver=solver, random_state=0, dtype="float32")
+    model = AverageFairClassifier(
+        alpha=0.1, oracle=RegressionOracle(), solver=solver, random_state=0, dtype="float32"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # What is loaded at the first fit, and room for blocks, are no part of what grows.

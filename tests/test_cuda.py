@@ -12,11 +12,15 @@ from averagefair import (
     ExponentiatedGradient,
     InputError,
     Learner,
+    LogisticOracle,
+    Polished,
     RegressionOracle,
     Sample,
 )
+from averagefair.costs import Costs
 from averagefair.datasets import communities_split, load_communities, make_synthetic
 from averagefair.errors import DeviceMemoryError
+from averagefair.oracles import default_oracle
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
@@ -131,3 +135,25 @@ def test_memory_that_does_not_suffice():
             learner.respond(weights)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "oracle",
+    [LogisticOracle(), Polished(RegressionOracle()), default_oracle()],
+    ids=["logistic", "polished", "default"],
+)
+def test_better_oracles_answer_as_they_do_on_the_processor(oracle, dtype):
+    """Several blocks of tasks and rounds in a row; judged by what the decisions cost."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(5000, 12)).astype(np.float32).astype(np.float64)
+    Y = X @ draw.normal(size=(12, 70)) + 2 * draw.normal(size=(5000, 70)) > 0
+    here, there = Sample(X, Y), Sample(on_gpu(X), on_gpu(Y), dtype=dtype)
+    asked, answered = oracle.bind(here), oracle.bind(there)
+    for _ in range(4):
+        price = (draw.lognormal(size=5000) - 0.3) / 5000
+        costs = Costs(here, price, price)
+        moved = on_gpu(price)
+        found = costs.above_zero(answered(Costs(there, moved, moved)))
+        wanted = costs.above_zero(asked(costs))
+        np.testing.assert_allclose(found, wanted, atol=0.004)

@@ -98,12 +98,17 @@ class _Polish:
         self.oracle, self.lines, self.space = oracle, lines, sample.space
         self.standard = Standard(sample)
         xp = sample.space.xp
-        every = -(-sample.n // people)
-        self.kept = None if every == 1 else sample.space.asarray(np.arange(sample.n) % every == 0)
+        present = np.flatnonzero(sample.individual_weights)
+        kept = np.zeros(sample.n, dtype=np.bool_)
+        kept[present[:: -(-len(present) // people)]] = True
+        self.kept = None if kept.all() else sample.space.asarray(kept)
         found = sample.collect(_some, self.kept, **self.standard.settings)
         self.design, signs = (xp.concat(parts, axis=1) for parts in zip(*found, strict=True))
         self.signs = xp.astype(signs, xp.float64)
-        second = sample.space.to_host(self.design @ xp.matrix_transpose(self.design))
+        counts = sample.individual_weights[kept]
+        self.shares = sample.space.asarray(counts / counts.sum())
+        second = (self.design * self.shares) @ xp.matrix_transpose(self.design)
+        second = sample.space.to_host(second)
         self.whiten = np.linalg.pinv(second, rcond=1e-12, hermitian=True)
 
     def __call__(self, costs: Costs) -> LinearThresholds:
@@ -180,7 +185,7 @@ class _Line:
         """
         xp = self.space.xp
         near = self.score * self.score
-        typical = width * width * xp.mean(near, axis=1, keepdims=True)
+        typical = width * width * (near @ self.bound.shares)[:, None]
         near /= xp.where(typical > 0, typical, 1.0)
         near += 1.0
         near *= near
