@@ -64,7 +64,10 @@ class LogisticOracle:
     the same whatever the prices, and as many people as there are speak against it.
 
     Every round starts from the coefficients of the last one. Answers are minima but for about
-    1e-5 of the largest coefficient (float32: 1e-3), so they hardly depend on that.
+    1e-5 of the largest coefficient (float32: 1e-3), so they hardly depend on that: two answers to
+    the same prices may differ by as much.
+
+    Features are standardised over everybody, in tasks that they have no label in too.
 
     Examples
     --------

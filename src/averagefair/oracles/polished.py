@@ -127,9 +127,10 @@ class _Polish:
 
     def _search(self, beta: FloatArray, costs: Costs) -> FloatArray:
         """Move coefficients on the design, shape (d+1, k), to where they cost less."""
-        prices = [
-            one if one is None or self.kept is None else one[self.kept] for one in costs.prices
-        ]
+        xp = self.space.xp
+        given = [one for one in costs.prices if one is not None]
+        most = max(float(xp.max(xp.abs(one))) for one in given) or 1.0
+        prices = [(one if self.kept is None else one[self.kept]) / most for one in given]
         tasks = np.arange(self.signs.shape[0]) if costs.tasks is None else costs.tasks
 
         def search(some: slice) -> FloatArray:
@@ -157,7 +158,9 @@ class _Line:
 
     def __init__(self, bound: _Polish, beta: FloatArray, gap: Any) -> None:
         self.bound, self.space, self.gap = bound, bound.space, gap
-        self.beta = self.space.asarray(np.array(beta, order="C"))
+        # Neither the length of a task's coefficients nor the unit of prices matters to decisions.
+        length = np.abs(beta).max(axis=1, keepdims=True)
+        self.beta = self.space.asarray(beta / np.where(length > 0, length, 1.0))
         self.whiten = self.space.asarray(bound.whiten)
         self.score = self.beta @ bound.design
         self.stake = self.space.xp.sum(self.space.xp.abs(gap), axis=1)
@@ -252,7 +255,7 @@ def _some(
     return tuple(space.copy(space.contiguous(xp.matrix_transpose(one))) for one in (design, signs))
 
 
-def _gaps_by_task(signs: Any, false_positive: Any, false_negative: Any | None) -> Any:
+def _gaps_by_task(signs: Any, false_positive: Any, false_negative: Any | None = None) -> Any:
     """Return the cost gaps, a row for each task."""
     if false_negative is None:
         return signs * false_positive
