@@ -35,8 +35,7 @@ from averagefair.solvers.iterate import Callback, Solution, Trace, iterate
 
 # On a path each request but the last has one part in so many of the patience.
 _PATH_SHARE = 3
-# Of a thorough oracle fewer answers do: at 200 people the error was the same within 0.0005 as with
-# 25 rounds and twice or thrice the answers, in half the time.
+# Of a thorough oracle fewer answers do (docs/solvers.md).
 _USUAL = Effort(patience=25, reweightings=16, shakes=8)
 _THOROUGH = Effort(patience=12, reweightings=3, shakes=2)
 
