@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from textwrap import fill
 from time import perf_counter
@@ -10,17 +9,15 @@ from typing import Any
 
 import numpy as np
 from common import heading, table
-from oracle_costs import Asked, Prices, compare, recorded_prices
+from oracle_costs import Asked, Prices, compare, posed, recorded_prices
 from oracle_fits import BOOSTING_LIMIT, UNCONSTRAINED, Fit, fits, mean_curve
 from oracle_tables import BOOSTING, LEAST_SQUARES, ORACLES, SMALL, population, side_by_side
 
-from averagefair import Sample
 from averagefair.costs import Costs
 from averagefair.experiments.findings import envelope
-from averagefair.problem import Problem
 
 ALPHA, LEVEL = 0.1, 0.8
-ALPHAS = (ALPHA, 0.2, UNCONSTRAINED)
+ALPHAS = (0.05, ALPHA, 0.2, UNCONSTRAINED)
 LIMIT = BOOSTING_LIMIT
 ASKED = 12
 """How many problems in a row are put to each oracle; to boosted trees, a third of them."""
@@ -116,14 +113,10 @@ def error_at(mine: Sequence[Fit], unfairness: float) -> float:
 
 def seconds_of_a_round(name: str, oracle: str, prices: Sequence[Prices]) -> float:
     """Return the median seconds of an answer and of measuring it; the first one is left out."""
-    data, taken = population(name), []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        problem = Problem(data.X, data.Y, rate="error", oracle=ORACLES[oracle](), seed=0)
-    sample = Sample(data.X, data.Y)
-    answer = problem.oracle.bind(sample)
+    taken, problem = [], posed(oracle, name)
+    answer = problem.oracle.bind(problem.sample)
     for false_positive, false_negative in prices:
-        costs = Costs(sample, false_positive, false_negative)
+        costs = Costs(problem.sample, false_positive, false_negative)
         start = perf_counter()
         problem.learner.meter(answer(costs))
         taken.append(perf_counter() - start)

@@ -109,13 +109,13 @@ def costs_of(name: str, oracle: str, prices: Sequence[Prices]) -> list[NDArray[n
 
     For each problem an array of shape (2, m): the cost of each task, and its whole |gap|.
     """
-    data, found = population(name), []
-    sample = Sample(data.X, data.Y)
-    answer = resolved(oracle, data.X, data.Y).bind(sample)
+    found, problem = [], posed(oracle, name)
+    sample = problem.sample
+    answer = problem.oracle.bind(sample)
     for false_positive, false_negative in prices:
         costs = Costs(sample, false_positive, false_negative)
         gaps = costs.gaps()
-        decided = np.asarray(answer(costs).decide(data.X))
+        decided = np.asarray(answer(costs).decide(sample.features))
         found.append(np.array([avoidable_cost(gaps, decided), np.abs(gaps).sum(axis=0)]))
     return found
 
@@ -125,11 +125,12 @@ def avoidable_cost(gaps: NDArray[np.float64], decided: NDArray[np.bool_]) -> NDA
     return np.where(decided != (gaps < 0), np.abs(gaps), 0.0).sum(axis=0)
 
 
-def resolved(oracle: str, X: Any, Y: Any) -> Any:
-    """Return the oracle that the estimator makes of what a user hands over (a pipeline, say)."""
+def posed(oracle: str, name: str) -> Problem:
+    """Return a population's problem with an oracle, its features mapped where it has a map."""
+    data = population(name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Problem(X, Y, rate="error", oracle=ORACLES[oracle](), seed=0).oracle
+        warnings.simplefilter("ignore")  # tasks with a single label
+        return Problem(data.X, data.Y, rate="error", oracle=ORACLES[oracle](), seed=0)
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,11 @@ from typing import Any, TextIO
 
 from common import heading, machine, table, verdict
 from oracle_comparison import report_comparison
-from oracle_costs import report_costs, resolved
+from oracle_costs import posed, report_costs
 from oracle_curves import SPLITS, report_held_out
 from oracle_fits import LIMIT, report_communities
 from oracle_speed import report_speed
-from oracle_tables import ORACLES, SYNTHETIC, WRITTEN, population, populations
+from oracle_tables import ORACLES, SYNTHETIC, WRITTEN, populations
 
 
 def main() -> None:
@@ -100,8 +100,7 @@ def recorded(folder: Path | None, part: str) -> Iterator[None]:
 def report_exact() -> dict[str, Any]:
     """Print which oracles say that their answers are true minima; return the figures."""
     heading("Who claims to be exact", "exact: every answer is a true minimum over the class")
-    data = population(SYNTHETIC)
-    found = {name: resolved(name, data.X, data.Y) for name in ORACLES}
+    found = {name: posed(name, SYNTHETIC).oracle for name in ORACLES}
     table(
         ["", "class", "exact"],
         [[name, type(one).__name__, str(bool(one.exact))] for name, one in found.items()],

@@ -141,6 +141,13 @@ class TestLogistic:
         wanted = np.where(X[:, 0] > 0, -1.0, 1.0)
         assert not LogisticOracle().bind(sample)(Costs(sample, wanted, wanted)).decide(X).any()
 
+    def test_very_many_features_share_a_hessian(self, monkeypatch):
+        monkeypatch.setattr("averagefair.oracles.logistic._MOST_CELLS", 0)
+        _, costs = problem(3, n=400, blanks=0.1)
+        wanted, mean, deviation = by_scikit_learn(costs, 10.0)
+        found = standardised(LogisticOracle(10.0).bind(costs.sample)(costs), mean, deviation)
+        np.testing.assert_allclose(found, wanted, atol=0.05)
+
     @pytest.mark.parametrize("l2", [0, -1.0, np.inf, "much"])
     def test_a_penalty_is_positive(self, l2):
         with pytest.raises(InputError, match="l2"):
@@ -249,6 +256,19 @@ class TestPolished:
             ratios.append(cost(costs, Polished(RegressionOracle())).sum() / before.sum())
         assert max(ratios) < 1
         assert np.mean(ratios) < 0.9
+
+    @pytest.mark.parametrize(("n", "lines"), [(149, 0), (150, 3)])
+    def test_few_people_get_the_threshold_alone(self, n, lines):
+        """With 4 features, 5 coefficients; absent people do not count."""
+        sample, costs = problem(4, n=n + 40)
+        kept = Sample(sample.features, labels(sample), individual_weights=np.arange(n + 40) < n)
+        price = np.where(np.arange(n + 40) < n, costs.false_positive, 0.0)
+        asked = Costs(kept, price, price)
+        by_itself, told, other = (
+            cost(asked, Polished(RegressionOracle(), chosen)) for chosen in (None, lines, 3 - lines)
+        )
+        assert (by_itself == told).all()
+        assert (by_itself != other).any()
 
     def test_only_linear_answers_are_polished(self):
         _, costs = problem()

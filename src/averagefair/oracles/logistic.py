@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 from averagefair.blocks import scratch
 from averagefair.checks import positive_number
 from averagefair.costs import Costs, gaps
-from averagefair.oracles.linear import LinearThresholds, Standard, design_of, gap_sums
+from averagefair.oracles.linear import (
+    LinearThresholds,
+    Standard,
+    design_blocks,
+    design_of,
+    gap_sums,
+)
 from averagefair.parts import Part
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import total_size
@@ -33,7 +39,7 @@ _ARRIVED = {"float64": 2e-6, "float32": 1e-4, "tf32": 1e-3}
 # While more than this is left to go, float32 is enough, and takes half the time where there are
 # more people x tasks than so many.
 _ROUGH, _LARGE = 1e-3, 1_000_000
-_MOST_STEPS = 40
+_MOST_STEPS, _MOST_SHARED_STEPS = 40, 12
 # A Hessian is made anew for tasks of which a step is longer than this share of the step before.
 _SLOW = 0.3
 # Overshooting: the slope along a step has turned, and is steeper than this share of what it was.
@@ -41,6 +47,9 @@ _STEEP = 0.5
 _LEAST_CURVATURE = 1e-9
 # Who wants the other decision than all the rest of a task must have more at stake than this share.
 _ONE_SIDED = 1e-12
+# Where the tasks' Hessians would have more cells than this together, one stands for all, that of
+# equal weights and even chances.
+_MOST_CELLS = 20_000_000
 # Hessians are added up over so many people at most, evenly chosen.
 _PEOPLE = 20_000
 
@@ -68,6 +77,9 @@ class LogisticOracle:
     the same prices may differ by as much.
 
     Features are standardised over everybody, in tasks that they have no label in too.
+
+    With very many features (tasks x features^2 above 20 million) all tasks share one Hessian, and
+    answers may stop short of the minimum.
 
     Examples
     --------
@@ -97,9 +109,14 @@ class _Logistic:
         self.standard = Standard(sample)
         width = sample.d + 1
         self.beta = np.zeros((width, sample.m))
-        self.inverse = np.zeros((sample.m, width, width))
-        self.known = np.zeros(sample.m, dtype=np.bool_)
         self.penalty = np.append(0.0, np.full(sample.d, l2))
+        self.shared = sample.m * width * width > _MOST_CELLS
+        if self.shared:
+            second = sample.total(_second_moment, sample.counts, **self.standard.settings)
+            self.inverse = np.linalg.inv(0.25 * second + np.diag(self.penalty))[None]
+        else:
+            self.inverse = np.zeros((sample.m, width, width))
+        self.known = np.full(sample.m, self.shared)
         self.tolerance = _ARRIVED[sample.rows.precision]
         self.complete = sample.complete_tasks
 
@@ -157,7 +174,7 @@ class _Descent:
         self._renew(tasks[~self.bound.known[self.every[tasks]]])
         step = self._newton(tasks, gradient)
         before = np.full(len(tasks), np.inf)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MOST_SHARED_STEPS if self.bound.shared else _MOST_STEPS):
             length = np.abs(step).max(axis=0, initial=0.0)
             slow = length > np.maximum(_SLOW * before, _ROUGH if self.rough else 0.0)
             if slow.any():
@@ -190,7 +207,7 @@ class _Descent:
         first, last = (at_zero * known).sum(axis=0), (gradient * known).sum(axis=0)
         worse = last > _STEEP * np.maximum(-first, 0.0)
         self.beta[:, tasks[worse]] = 0.0
-        self.bound.known[self.every[tasks[worse]]] = False
+        self.bound.known[self.every[tasks[worse]]] = self.bound.shared
         return np.where(worse, at_zero, gradient)
 
     def _walk(
@@ -222,11 +239,16 @@ class _Descent:
         return np.asarray(slopes[0] > _STEEP * np.abs(slopes[1]))
 
     def _newton(self, tasks: NDArray[np.intp], gradient: FloatArray) -> FloatArray:
+        if self.bound.shared:
+            return np.asarray(-self.bound.inverse[0] @ gradient)
         return np.asarray(-np.matmul(self._inverse(tasks), gradient.T[:, :, None])[:, :, 0].T)
 
     def _learn(self, tasks: NDArray[np.intp], step: FloatArray, change: FloatArray) -> None:
         """Correct the inverse Hessians by how much the gradients changed along steps (BFGS)."""
-        inverse, along = self._inverse(tasks), (step * change).sum(axis=0)[:, None]
+        along = (step * change).sum(axis=0)[:, None]
+        if self.bound.shared or not (along > 0).all():
+            return  # products in float32 may be too rough to show a change
+        inverse = self._inverse(tasks)
         seen = np.matmul(inverse, change.T[:, :, None])[:, :, 0]
         factor = (along + (seen * change.T).sum(axis=1, keepdims=True)) / along
         # Two corrections of rank one: each with half of step step^T.
@@ -247,7 +269,7 @@ class _Descent:
 
     def _renew(self, tasks: NDArray[np.intp]) -> None:
         """Make the Hessians of these tasks anew, at their present coefficients."""
-        if not tasks.size:
+        if self.bound.shared or not tasks.size:
             return
         every = max(1, self.costs.sample.n // _PEOPLE)
         found = self._total(_curvatures, tasks, self.beta[:, tasks], every=every)
@@ -277,6 +299,14 @@ class _Descent:
                 **settings,
             )
         )
+
+
+def _second_moment(part: Part, counts: Any, *, mean: FloatArray, inverse: FloatArray) -> FloatArray:
+    """Return the weighted second moment of the design, shape (d+1, d+1)."""
+    total = np.zeros((len(mean) + 1,) * 2)
+    for _, design, here in design_blocks(part, counts, mean, inverse, len(total)):
+        total += _product(part, design * here[:, None], design)
+    return total
 
 
 def _observed_stakes(

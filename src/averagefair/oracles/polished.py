@@ -26,6 +26,8 @@ from averagefair.protocols import BestResponse, Oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space, take_rows
 
+# Along how many lines, where there are so many people for each coefficient.
+_LINES, _PEOPLE_FOR_EACH = 3, 30
 # How near to the threshold decisions are smoothed at first, as a share of a task's typical score,
 # and how much nearer with each line.
 _WIDTH, _NARROWER = 1.0, 0.6
@@ -47,9 +49,10 @@ class Polished:
     oracle : Oracle
         One that answers with linear classifiers, on features of its own sample:
         ``RegressionOracle``, ``LogisticOracle``, or a ``Portfolio`` of such.
-    lines : int, default 3
+    lines : int, optional
         Along how many lines the coefficients are moved, after the threshold. 0: the threshold
-        alone.
+        alone. Default: 3 where there are at least 30 people for each coefficient, else 0: with
+        fewer, what more lines gain in training is lost on new people (docs/oracles.md).
     people : int, default 4000
         Steps are chosen on so many people at most, evenly drawn from the sample, and kept, task by
         task, if they lower the cost over everybody. Up to that number of people a line's best
@@ -68,7 +71,7 @@ class Polished:
     """
 
     oracle: Oracle
-    lines: int = 3
+    lines: int | None = None
     people: int = 4000
     exact = False
     thorough = True
@@ -78,7 +81,8 @@ class Polished:
             raise InputError(
                 f"Polished takes an oracle, e.g. Polished(RegressionOracle()); got {self.oracle!r}."
             )
-        whole_number("lines", self.lines, least=0)
+        if self.lines is not None:
+            whole_number("lines", self.lines, least=0)
         whole_number("people", self.people)
 
     @property
@@ -88,7 +92,11 @@ class Polished:
 
     def bind(self, sample: Sample) -> _Polish:
         """Bind the oracle, and take the people whom steps are chosen on."""
-        return _Polish(self.oracle.bind(sample), sample, self.lines, self.people)
+        lines = self.lines
+        if lines is None:
+            present = np.count_nonzero(sample.individual_weights)
+            lines = _LINES if present >= _PEOPLE_FOR_EACH * (sample.d + 1) else 0
+        return _Polish(self.oracle.bind(sample), sample, lines, self.people)
 
 
 class _Polish:
