@@ -44,7 +44,6 @@ from averagefair.datasets import Split, communities_split, make_synthetic
 from averagefair.experiments.sweeps import Setting, draw_split
 from averagefair.oracles import default_oracle
 
-MOST_PEOPLE = Setting(1595, 399, "the paper's", {})
 RAREST = 0.05
 JOBS = 2
 
@@ -105,7 +104,12 @@ def population(name: str) -> Split:
 
 def communities_large(number: int = 0) -> Split:
     """Return a random split of Communities and Crime in 1,595 people and 399."""
-    return draw_split(_communities(), MOST_PEOPLE, number)
+    return random_communities(1595, 399, number)
+
+
+def random_communities(people: int, new: int, number: int) -> Split:
+    """Return a random split of Communities and Crime in so many people and so many new ones."""
+    return draw_split(_communities(), Setting(people, new, "the paper's", {}), number)
 
 
 def communities_small() -> Split:

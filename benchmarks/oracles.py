@@ -5,6 +5,7 @@ Run by ``make bench-oracles``, which records it and writes docs/oracles.md.
 * ``costs``: the same cost problems, drawn from real fits, put to every linear oracle.
 * ``communities``: the paper's setting, training error at each alpha.
 * ``held-out``: the default against least squares on new people and new tasks, at equal unfairness.
+* ``few-people``: how far to polish where there are 200 people.
 * ``speed``: logistic regressions of all tasks at once, beside scikit-learn's one by one.
 * ``exact``: which oracles may claim a proof.
 * ``comparison``: every oracle on every population.
@@ -29,6 +30,7 @@ from common import heading, machine, table, verdict
 from oracle_comparison import report_comparison
 from oracle_costs import posed, report_costs
 from oracle_curves import SPLITS, report_held_out
+from oracle_few_people import report_few_people
 from oracle_fits import LIMIT, report_communities
 from oracle_speed import report_speed
 from oracle_tables import ORACLES, SYNTHETIC, WRITTEN, populations
@@ -41,6 +43,7 @@ def main() -> None:
         "costs": lambda: report_costs(names),
         "communities": lambda: report_communities(names),
         "held-out": lambda: report_held_out(names, given.splits, given.limit),
+        "few-people": lambda: report_few_people(names),
         "speed": report_speed,
         "exact": report_exact,
         "comparison": lambda: report_comparison(names),

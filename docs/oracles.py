@@ -24,7 +24,7 @@ from oracle_comparison import HEAD, cells  # noqa: E402
 from oracle_tables import DEFAULT, LEAST_SQUARES, WRITTEN  # noqa: E402
 
 PAGE, PICTURE = HERE / "oracles.md", HERE / "oracles.png"
-AS_PRINTED = ("costs", "communities", "held-out", "speed", "exact")
+AS_PRINTED = ("costs", "communities", "held-out", "few-people", "speed", "exact")
 COLOURS = {LEAST_SQUARES: "#888888", DEFAULT: "#0b6e99"}
 DPI = 110
 
