@@ -7,7 +7,13 @@ import pytest
 from experiment_judges import PublishedGame, free_of_charge
 from judges import plain_error, plain_rates
 
-from averagefair import AverageFairClassifier, ColumnGeneration, ExponentiatedGradient, InputError
+from averagefair import (
+    AverageFairClassifier,
+    ColumnGeneration,
+    ExponentiatedGradient,
+    InputError,
+    RegressionOracle,
+)
 from averagefair.datasets import make_synthetic
 from averagefair.datasets.split import Split
 from averagefair.experiments import SOLVERS, error_spread, generalise, learn, trajectories
@@ -162,7 +168,8 @@ def test_a_path_is_what_a_callback_hears_and_ends_with_the_model(split, rate, so
         COLUMNS: ColumnGeneration(max_rounds=ROUNDS),
     }[solver]
     options = {"rate": rate, "solver": how, "random_state": 0, "callback": heard.append}
-    model = AverageFairClassifier(alpha=0.1, **options).fit(split.X, split.Y)
+    model = AverageFairClassifier(alpha=0.1, oracle=RegressionOracle(), **options)
+    model.fit(split.X, split.Y)
     found = trajectories(split, [0.1], rates=[rate], solvers=[solver], rounds=ROUNDS)
     assert set(found.columns) >= RUN
     last = list(found)[-1]

@@ -7,7 +7,7 @@ import pytest
 from experiment_judges import PublishedGame, free_of_charge, half_window
 from judges import plain_error, plain_rates
 
-from averagefair import ColumnGeneration, InputError, audit, frontier
+from averagefair import ColumnGeneration, InputError, RegressionOracle, audit, frontier
 from averagefair.datasets import Communities, communities_split, make_synthetic
 from averagefair.experiments import SOLVERS, Setting, coin_biases, growth, random_splits
 from averagefair.experiments.sweeps import draw_split
@@ -45,7 +45,8 @@ def corners_of(model, split):
 def assert_both_solvers_learned_from(table, split, alphas):
     """Judge the rows of one split by learning from it again, each solver in its own way."""
     columns = ColumnGeneration(max_rounds=ROUNDS)
-    curve = frontier(split.X, split.Y, alphas[COLUMNS], solver=columns, random_state=0)
+    how = {"oracle": RegressionOracle(), "solver": columns, "random_state": 0}
+    curve = frontier(split.X, split.Y, alphas[COLUMNS], **how)
     for point in curve:
         mine = list(table.where(solver=COLUMNS, alpha=point.alpha))
         assert_measured(mine, corners_of(point.model, split))
@@ -227,7 +228,8 @@ def test_without_a_constraint_growth_is_that_of_least_squares():
 def test_growth_of_column_generation_is_that_of_its_model():
     split = make_synthetic(SIZE, OTHER, q=0.8, random_state=2, n_holdout=NEW)
     columns = ColumnGeneration(max_rounds=ROUNDS)
-    model = frontier(split.X, split.Y, [ALPHA], solver=columns, random_state=0)[0].model
+    how = {"oracle": RegressionOracle(), "solver": columns, "random_state": 0}
+    model = frontier(split.X, split.Y, [ALPHA], **how)[0].model
     found = growth("people", SIZE, 2, alpha=ALPHA, other=OTHER, new=NEW, rounds=ROUNDS)
     row = next(iter(found.where(solver=COLUMNS)))
     # Alone it takes other columns than on a curve: as fair, and as good but for the oracle's luck.
