@@ -56,7 +56,7 @@ bench-scale: $(VENV)/.test
 		else echo 'No GPU here: benchmarks/gpu.py was left out.'; fi
 	$(BIN)/python docs/performance.py results/bench
 
-# Which oracle: what answers cost, what fits reach and what carries over (25 minutes on two cores);
+# Which oracle: what answers cost, what fits reach and what carries over (35 minutes on two cores);
 # some parts alone with PARTS='costs speed'. What it prints goes into docs/oracles.md.
 PARTS ?=
 bench-oracles: $(VENV)/.test

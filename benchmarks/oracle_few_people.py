@@ -27,7 +27,7 @@ from averagefair import AverageFairClassifier, LogisticOracle, Polished, Portfol
 from averagefair.datasets import Split, make_synthetic
 from averagefair.experiments.findings import envelope
 
-DRAWS, PEOPLE, NEW = 5, 200, 1000
+DRAWS, PEOPLE, NEW = 3, 200, 1000
 PORTFOLIO = Portfolio([RegressionOracle(), LogisticOracle()])
 STEPS: dict[str, Any] = {
     LEAST_SQUARES: RegressionOracle(),
