@@ -226,14 +226,14 @@ def small_problems(draw):
 
 
 class TestPolished:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(small_problems(), st.integers(0, 4), st.sampled_from([3, 4000]))
     def test_it_never_costs_more(self, costs, lines, people):
         for inner in (RegressionOracle(), LogisticOracle()):
             before, after = cost(costs, inner), cost(costs, Polished(inner, lines, people))
             assert (after <= before + 1e-12 * (1 + before)).all()
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(small_problems())
     def test_no_threshold_along_the_direction_is_cheaper(self, costs):
         answer = RegressionOracle().bind(costs.sample)(costs)
