@@ -37,7 +37,7 @@ experiments: $(VENV)/.core
 	$(BIN)/python docs/experiments.py results
 
 test-long: $(VENV)/.test
-	$(BIN)/python -m pytest -m long
+	AVERAGEFAIR_RECORD=results/reliability $(BIN)/python -m pytest -m long
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

@@ -1,0 +1,26 @@
+"""What the tests of trust tried and what came of it, kept for the table of docs/reliability.md."""
+
+import json
+import os
+from pathlib import Path
+
+
+def record(name, *, what, count, outcome):
+    """Keep a line of the table, where ``AVERAGEFAIR_RECORD`` names a folder (make test-long).
+
+    Parameters
+    ----------
+    name : str
+        Of the line; a later record of the same name takes its place.
+    what : str
+        What was tried, in a few words: "model files with bits flipped, cut short, ...".
+    count : int
+        How often it was tried.
+    outcome : str
+        What came of it, with the figures: "9,871 refused, 129 loaded to an equal model; 0 others".
+    """
+    folder = os.environ.get("AVERAGEFAIR_RECORD")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        line = {"what": what, "count": int(count), "outcome": outcome}
+        (Path(folder) / f"{name}.json").write_text(json.dumps(line, indent=1) + "\n")
