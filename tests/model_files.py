@@ -2,12 +2,17 @@
 
 import json
 from functools import cache
+from hashlib import blake2b
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 from safetensors import safe_open
+from safetensors.numpy import save as packed
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from small_fits import FEATURES, ORACLES, STRANGERS, TASKS, UNEVEN, M, N, model, people, rounds
 
 from averagefair import (
@@ -15,8 +20,11 @@ from averagefair import (
     ErrorRate,
     FalseNegativeRate,
     FalsePositiveRate,
+    LogisticOracle,
+    Portfolio,
     RegressionOracle,
     StumpOracle,
+    WeightedOracle,
 )
 from averagefair.persistence import load, save
 
@@ -57,6 +65,20 @@ CASES = {
     "default slack": {"alpha": None},
     "a certified optimum": {"solver": None, "oracle": StumpOracle()},
     "constants": {"solver": ColumnGeneration(max_rounds=2), "alpha": 1e-4, "flat": True},
+    "tree": {"oracle": DecisionTreeClassifier(max_depth=3, random_state=0)},
+    "tree, columns": {"oracle": ORACLES["tree"], "solver": QUICK},
+    "boosting": {"oracle": HistGradientBoostingClassifier(max_iter=3), "solver": rounds(2)},
+    "forest": {"oracle": RandomForestClassifier(3, max_depth=3), "solver": rounds(2)},
+    "words": {
+        "oracle": WeightedOracle(LogisticRegression(), classes=("no", "yes")),
+        "solver": rounds(2),
+    },
+    "portfolio": {
+        "oracle": Portfolio([StumpOracle(), WeightedOracle(DecisionTreeClassifier(max_depth=2))])
+    },
+    "portfolio of portfolios": {
+        "oracle": Portfolio([Portfolio([StumpOracle(), RegressionOracle()]), LogisticOracle()])
+    },
     **{f"{kind} tables": {"table": kind} for kind in TABLES},
     "pandas, one named column": {"table": "pandas", "flat": True},
     "pandas, tasks set aside": {"table": "pandas", "rate": FalsePositiveRate(holdout_tasks=2)},
@@ -113,3 +135,24 @@ def contents(path):
     with safe_open(str(path), framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         return arrays, json.loads(file.metadata()["manifest"])
+
+
+def altered(whole, folder, change):
+    """Write the file with its arrays and its manifest changed; return where."""
+    path = folder / "altered.model"
+    path.write_bytes(whole)
+    arrays, head = contents(path)
+    change(arrays, head)
+    arrays = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
+    text = json.dumps(head)
+    arrays.pop("digest", None)
+    path.write_bytes(packed(arrays | {"digest": seal(arrays, text)}, {"manifest": text}))
+    return path
+
+
+def seal(arrays, text):
+    """Return the hash of a manifest and its arrays, so that a change looks as if it was meant."""
+    parts = [text.encode()]
+    for name, part in sorted(arrays.items()):
+        parts += [f"\n{name} {part.dtype.str} {part.shape}\n".encode(), part.tobytes()]
+    return np.frombuffer(blake2b(b"".join(parts), digest_size=16).digest(), np.uint8)

@@ -10,6 +10,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io as skops
 from model_files import (
     CASES,
     LATER,
@@ -27,7 +28,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from small_fits import FEATURES, STRANGERS, TASKS, UNEVEN, M, N, model, people, rounds
 
-from averagefair import FalsePositiveRate, InputError, Mixture, StumpOracle, held_out
+from averagefair import FalsePositiveRate, InputError, Mixture, Sample, StumpOracle, held_out
 from averagefair.persistence import load, read_model, save
 
 # Short runs miss the request on purpose: what is judged here is the file, not the fairness.
@@ -110,27 +111,52 @@ def test_a_file_alone_says_how_to_decide(case, tmp_path):
     known = fitted(case)
     save(known.model, tmp_path / "fair.model")
     arrays, manifest = contents(tmp_path / "fair.model")
-    chances = np.zeros((len(STRANGERS), len(manifest["tasks"])))
-    for row, place in enumerate(arrays.get("linear.place", ())):
-        score = STRANGERS @ arrays["linear.coefficients"][row] + arrays["linear.intercepts"][row]
-        chances += arrays["chances"][place] * (score < 0)
-    for row, place in enumerate(arrays.get("stumps.place", ())):
-        looked_at = STRANGERS[:, arrays["stumps.features"][row]]
-        below = looked_at <= arrays["stumps.thresholds"][row]
-        chances += arrays["chances"][place] * (below != arrays["stumps.upward"][row])
-    for row, place in enumerate(arrays.get("constant.place", ())):
-        chances += arrays["chances"][place] * arrays["constant.decision"][row]
+    decided = decisions(arrays, len(manifest["tasks"]))
+    chances = sum(chance * decided[place] for place, chance in enumerate(arrays["chances"]))
     wanted = known.model.decision_probability(known.strangers).reshape(chances.shape)
     np.testing.assert_allclose(chances, wanted, atol=1e-12)
     assert manifest["tasks"] == list(known.model.task_names_)
     assert manifest["seed"] == known.model.seed_
 
 
+def decisions(arrays, tasks):
+    """Return what the hypothesis in each place decides for strangers."""
+    found = {}
+    for row, place in enumerate(arrays.get("linear.place", ())):
+        score = STRANGERS @ arrays["linear.coefficients"][row] + arrays["linear.intercepts"][row]
+        found[place] = score < 0
+    for row, place in enumerate(arrays.get("stumps.place", ())):
+        looked_at = STRANGERS[:, arrays["stumps.features"][row]]
+        below = looked_at <= arrays["stumps.thresholds"][row]
+        found[place] = below != arrays["stumps.upward"][row]
+    for row, place in enumerate(arrays.get("constant.place", ())):
+        found[place] = np.full((len(STRANGERS), tasks), arrays["constant.decision"][row])
+    if "fitted.place" in arrays:
+        data = arrays["fitted.classifiers"].tobytes()
+        listed = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+        for place, one in zip(arrays["fitted.place"], listed, strict=True):
+            columns = [
+                np.full(len(STRANGERS), each)
+                if isinstance(each, bool)
+                else each.predict(STRANGERS) == one["classes"][1]
+                for each in one["classifiers"]
+            ]
+            found[place] = np.stack(columns, axis=1)
+    ends = np.cumsum(arrays.get("chosen.count", ()), dtype=int)
+    for row in reversed(range(len(ends))):
+        members = arrays["chosen.members"][: ends[row]][-arrays["chosen.count"][row] :]
+        choice = arrays["chosen.choice"][row]
+        found[arrays["chosen.place"][row]] = np.stack(
+            [found[members[which]][:, task] for task, which in enumerate(choice)], axis=1
+        )
+    return found
+
+
 def test_the_cases_hold_every_kind_of_classifier(tmp_path):
     kinds = {
         type(one).__name__ for case in CASES for one in fitted(case).model.classifiers_.hypotheses
     }
-    assert kinds == {"LinearThresholds", "Stumps", "Constant"}
+    assert kinds == {"LinearThresholds", "Stumps", "Constant", "FittedClassifiers", "Chosen"}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -357,6 +383,8 @@ def test_the_manifest_says_where_a_model_comes_from(tmp_path):
     assert found.manifest["origin"] == origin
     assert found.manifest["kind"] == "model"
     assert found.manifest["made_by"].startswith("averagefair ")
+    assert found.manifest["versions"].keys() >= {"Python", "numpy", "scikit-learn", "highspy"}
+    assert found.manifest["fingerprint"] == Sample(*people()).fingerprint()
     assert found.classifiers is found.model.classifiers_
     save(found.classifiers, tmp_path / "later.model")
     later = read_model(tmp_path / "later.model")

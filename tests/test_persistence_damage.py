@@ -4,13 +4,12 @@ import json
 import math
 import os
 import struct
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from model_files import WHO, assert_decides_the_same, contents, fitted, there_and_back
+from model_files import WHO, altered, assert_decides_the_same, fitted, there_and_back
 from safetensors.numpy import save as packed
 from sklearn.exceptions import NotFittedError
 from small_fits import FEATURES, ORACLES, STRANGERS, TASKS, M, N, model, people, rounds
@@ -50,8 +49,6 @@ def short(**params):
 
 UNSUPPORTED = {
     "finite": (lambda: short(oracle=ORACLES["finite"]), "Choices cannot be saved"),
-    "tree": (lambda: short(oracle=ORACLES["tree"]), "cannot be saved"),
-    "later tree": (lambda: short(oracle=ORACLES["tree"]).extend(people()[1]), "cannot be saved"),
     "another rate": (lambda: short(rate=Harsher()), "built-in rates.*'harsher'"),
     "a dict": (lambda: {"model": short()}, "got dict"),
     "a class": (lambda: AverageFairClassifier, "got type"),
@@ -197,27 +194,6 @@ def test_a_folder_or_nothing_at_all_cannot_be_read(tmp_path):
 def test_another_version_of_the_format_is_told_apart(version, whole, tmp_path):
     with pytest.raises(InputError, match=r"version .* of the format.*averagefair \d"):
         load(altered(whole, tmp_path, lambda arrays, head: head.update(version=version)))
-
-
-def altered(whole, folder, change):
-    """Write the file with its arrays and its manifest changed; return where."""
-    path = folder / "altered.model"
-    path.write_bytes(whole)
-    arrays, head = contents(path)
-    change(arrays, head)
-    arrays = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
-    text = json.dumps(head)
-    arrays.pop("digest", None)
-    path.write_bytes(packed(arrays | {"digest": seal(arrays, text)}, {"manifest": text}))
-    return path
-
-
-def seal(arrays, text):
-    """Return the hash of a manifest and its arrays, so that a change looks as if it was meant."""
-    parts = [text.encode()]
-    for name, part in sorted(arrays.items()):
-        parts += [f"\n{name} {part.dtype.str} {part.shape}\n".encode(), part.tobytes()]
-    return np.frombuffer(blake2b(b"".join(parts), digest_size=16).digest(), np.uint8)
 
 
 def of_array(name, change):

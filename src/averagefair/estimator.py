@@ -101,6 +101,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     holdout_task_names_ : tuple of str
         The tasks that ``rate.holdout_tasks`` set aside.
     seed_ : int
+    fingerprint_ : str, or None
+        A hash by which to know the training data again: ``Sample(X, Y).fingerprint()``.
 
     Notes
     -----
@@ -229,7 +231,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.task_names_, self.task_weights_ = sample.task_names, sample.task_weights
         self.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)
         self.classes_ = np.array([0, 1])
-        self.seed_ = problem.seed
+        self.seed_, self.fingerprint_ = problem.seed, problem.fingerprint
         self._flat = np.ndim(y) == 1
 
     def decision_probability(self, X: Any) -> Any:

@@ -21,8 +21,7 @@ from averagefair.mixture import Mixture
 from averagefair.oracles import WeightedOracle, default_oracle
 from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.oracles.feature_map import fit_map, split_map
-from averagefair.oracles.portfolio import is_oracle
-from averagefair.protocols import Oracle, Rate
+from averagefair.protocols import Oracle, Rate, is_oracle
 from averagefair.rates import resolve_rates
 from averagefair.sample import Sample
 from averagefair.solvers.iterate import Solution
@@ -79,6 +78,8 @@ class Problem:
         The tasks set aside (FPAIF's F_0).
     learner : Learner
     rng : numpy Generator
+    fingerprint : str, or None
+        Of X, Y, weights and names; see :meth:`Sample.fingerprint`.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Problem:
             individual_names=None if ids is None else np.asarray(ids),
             dtype="float64" if dtype is None else dtype,
         )
+        self.fingerprint = self.sample.fingerprint()
         if transformer is not None:
             self.sample = self.sample.map_features(fit_map(transformer, self.sample))
         warn_of_constant_tasks(self.sample, self.oracle)

@@ -7,7 +7,7 @@ oracle sees costs. Neither knows the other. Each of these can be added in one fi
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,3 +84,8 @@ class Oracle(Protocol):
 
     def bind(self, sample: Sample) -> BestResponse:
         """Do once what depends on the sample alone (factor, sort), and return the answerer."""
+
+
+def is_oracle(thing: Any) -> TypeGuard[Oracle]:
+    """Return whether this is an oracle, and no class of such."""
+    return isinstance(thing, Oracle) and not isinstance(thing, type)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from averagefair.blocks import row_blocks
 from averagefair.distributed import cluster_rows, is_dask, read_dask
 from averagefair.errors import InputError, some_of
 from averagefair.parts import Part, Work
@@ -199,6 +201,29 @@ class Sample:
     def total(self, work: Work, *by_person: Any, **settings: Any) -> Any:
         """Do some work as ``collect`` does, and add up the results as they come, in order."""
         return sum(self.rows.results(work, by_person, settings))
+
+    def fingerprint(self) -> str | None:
+        """Return a hash by which to know these data again: features, labels, weights and names.
+
+        None where features and labels are not NumPy arrays of this machine.
+
+        Examples
+        --------
+        >>> one, other = Sample([[0.1], [0.7]], [0, 1]), Sample([[0.1], [0.8]], [0, 1])
+        >>> one.fingerprint() == other.fingerprint()
+        False
+        """
+        if not self.rows.local:
+            return None
+        found = blake2b(digest_size=16)
+        known = [self.n, self.d, self.m, self.feature_names, self.task_names]
+        found.update(f"{known} {self.features.dtype.str}".encode(errors="backslashreplace"))
+        for weights in (self.individual_weights, self.task_weights):
+            found.update(np.ascontiguousarray(weights).tobytes())
+        for part in (self.features, self.signs):
+            for rows in row_blocks(*part.shape):
+                found.update(np.ascontiguousarray(part[rows, :]).data)
+        return found.hexdigest()
 
     def with_labels(
         self,

@@ -18,8 +18,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from averagefair.errors import InputError
 from averagefair.oracles.fitting import seeded
-from averagefair.oracles.portfolio import is_oracle
 from averagefair.parts import Part
+from averagefair.protocols import is_oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space, is_mapped
 

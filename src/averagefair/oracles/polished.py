@@ -20,9 +20,9 @@ from averagefair.checks import whole_number
 from averagefair.costs import Costs
 from averagefair.errors import InputError
 from averagefair.oracles.linear import LinearThresholds, Standard, design_of
-from averagefair.oracles.portfolio import cheapest, is_oracle
+from averagefair.oracles.portfolio import cheapest
 from averagefair.parts import Part, blocks_in, in_threads
-from averagefair.protocols import BestResponse, Oracle
+from averagefair.protocols import BestResponse, Oracle, is_oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space, take_rows
 

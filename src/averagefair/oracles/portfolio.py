@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from averagefair.constants import constants
 from averagefair.costs import Costs
 from averagefair.errors import InputError
 from averagefair.oracles.linear import LinearThresholds
-from averagefair.protocols import BestResponse, Hypothesis, Oracle
+from averagefair.protocols import BestResponse, Hypothesis, Oracle, is_oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space
 
@@ -111,11 +111,6 @@ class Portfolio:
     def bind(self, sample: Sample) -> _Panel:
         """Bind every member."""
         return _Panel([one.bind(sample) for one in self.oracles])
-
-
-def is_oracle(thing: Any) -> TypeGuard[Oracle]:
-    """Return whether this is an oracle, and no class of such."""
-    return isinstance(thing, Oracle) and not isinstance(thing, type)
 
 
 class _Panel:

@@ -1,7 +1,8 @@
-"""Classifiers in a file: each kind of hypothesis as stacked arrays, in the order of the mixture."""
+"""Classifiers in a file: each kind of hypothesis as stacked arrays, with its place in the list."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -11,14 +12,18 @@ from averagefair.constants import Constant
 from averagefair.errors import InputError
 from averagefair.mixture import Mixture
 from averagefair.oracles.linear import LinearThresholds
+from averagefair.oracles.portfolio import Chosen
 from averagefair.oracles.stump import Stumps
+from averagefair.oracles.weighted import FittedClassifiers
 from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
+from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
 from averagefair.persistence.feature_maps import read_map, write_map
 from averagefair.protocols import Hypothesis
 from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
+from averagefair.text import plain
 
 
 class Stored(NamedTuple):
@@ -29,7 +34,14 @@ class Stored(NamedTuple):
     finite: bool = True
 
 
-HYPOTHESES: dict[str, tuple[type[Any], dict[str, Stored]]] = {
+class Sizes(NamedTuple):
+    """How many features hypotheses take, and how many tasks they decide."""
+
+    d: int
+    m: int
+
+
+PLAIN: dict[str, tuple[type[Any], dict[str, Stored]]] = {
     "linear": (LinearThresholds, {"coefficients": Stored("dm"), "intercepts": Stored("m")}),
     "stumps": (
         Stumps,
@@ -41,24 +53,160 @@ HYPOTHESES: dict[str, tuple[type[Any], dict[str, Stored]]] = {
     ),
     "constant": (Constant, {"decision": Stored("", "b"), "tasks": Stored("", "i")}),
 }
+"""Hypotheses that are arrays and nothing else. The others are scikit-learn's classifiers, a list
+for each ("fitted"), and choices among hypotheses that stand further down the list ("chosen")."""
+KNOWN = (*(kind for kind, _ in PLAIN.values()), FittedClassifiers, Chosen)
+
+
+def storable(hypothesis: Hypothesis) -> bool:
+    """Return whether a file can hold this hypothesis."""
+    inside = hypothesis.hypotheses if isinstance(hypothesis, Chosen) else ()
+    return type(hypothesis) in KNOWN and all(storable(one) for one in inside)
+
+
+def write_hypotheses(hypotheses: Sequence[Hypothesis], arrays: Arrays) -> dict[str, Any]:
+    """Add the arrays of a list of hypotheses; return what the manifest says of it."""
+    other = [one for one in hypotheses if not storable(one)]
+    if other:
+        raise InputError(
+            f"classifiers of type {type(other[0]).__name__} cannot be saved; only linear ones, "
+            "stumps, constants, scikit-learn's own and choices among these can."
+        )
+    listed: list[Any] = list(hypotheses)
+    members: list[list[int]] = []
+    for one in listed:  # which grows on the way
+        if isinstance(one, Chosen):
+            members.append([*range(len(listed), len(listed) + len(one.hypotheses))])
+            listed += one.hypotheses
+    where = {
+        kind: [place for place, one in enumerate(listed) if type(one) is kind] for kind in KNOWN
+    }
+    for name, (kind, parts) in PLAIN.items():
+        if where[kind]:
+            arrays[f"{name}.place"] = np.array(where[kind], dtype=np.int64)
+            for part in parts:
+                stacked = np.stack([getattr(listed[place], part) for place in where[kind]])
+                arrays[f"{name}.{part}"] = stacked
+    if members:
+        arrays["chosen.place"] = np.array(where[Chosen], dtype=np.int64)
+        arrays["chosen.choice"] = np.stack([listed[place].choice for place in where[Chosen]])
+        arrays["chosen.members"] = np.concatenate(members)
+        arrays["chosen.count"] = np.array([len(one) for one in members], dtype=np.int64)
+    if not where[FittedClassifiers]:
+        return {}
+    found = [listed[place] for place in where[FittedClassifiers]]
+    arrays["fitted.place"] = np.array(where[FittedClassifiers], dtype=np.int64)
+    arrays["fitted.classifiers"] = to_bytes(
+        [
+            {"classifiers": list(one.classifiers), "classes": [plain(name) for name in one.classes]}
+            for one in found
+        ],
+        "the classifiers",
+    )
+    return {"fitted": {"made_with": made_with()}}
+
+
+def read_hypotheses(contents: Contents, count: int, sizes: Sizes) -> list[Hypothesis]:
+    """Return the ``count`` hypotheses that `write_hypotheses` wrote."""
+    found: dict[int, Hypothesis] = {}
+    for name in PLAIN:
+        if f"{name}.place" in contents.arrays:
+            _put(found, name, contents, _read_plain(name, contents, sizes))
+    if "fitted.place" in contents.arrays:
+        _put(found, "fitted", contents, _read_fitted(contents, sizes))
+    if "chosen.place" in contents.arrays:
+        _read_chosen(found, contents, sizes)
+    if sorted(found) != list(range(len(found))) or len(found) < count:
+        raise ValueError("chances and classifiers differ in number")
+    inside = sum(len(one.hypotheses) for one in found.values() if isinstance(one, Chosen))
+    if len(found) != count + inside:
+        raise ValueError("chances and classifiers differ in number")
+    return [found[place] for place in range(count)]
+
+
+def _put(
+    found: dict[int, Hypothesis], name: str, contents: Contents, some: Sequence[Hypothesis]
+) -> None:
+    """Put hypotheses of one kind in their places."""
+    places = contents.array(f"{name}.place", len(some), kind="i").tolist()
+    if len({*places, *found}) < len(places) + len(found):
+        raise ValueError(f"{name}.place names a place twice")
+    found |= zip(places, some, strict=True)
+
+
+def _read_plain(name: str, contents: Contents, sizes: Sizes) -> list[Hypothesis]:
+    kind, parts = PLAIN[name]
+    count = len(contents.array(f"{name}.place", None, kind="i"))
+    arrays = {
+        part: contents.array(
+            f"{name}.{part}",
+            count,
+            *(getattr(sizes, axis) for axis in look.shape),
+            kind=look.kind,
+            finite=look.finite,
+        )
+        for part, look in parts.items()
+    }
+    if kind is Constant and (arrays["tasks"] != sizes.m).any():
+        raise ValueError("constant.tasks is not the number of tasks")
+    if kind is Stumps and not ((arrays["features"] >= 0) & (arrays["features"] < sizes.d)).all():
+        raise ValueError("stumps.features are not among the features")
+    if kind is Stumps and np.isnan(arrays["thresholds"]).any():
+        raise ValueError("stumps.thresholds holds what is no number")
+    return [
+        kind(**{part: _scalar(array[row]) for part, array in arrays.items()})
+        for row in range(count)
+    ]
+
+
+def _scalar(part: Any) -> Any:
+    return part.item() if part.ndim == 0 else part
+
+
+def _read_fitted(contents: Contents, sizes: Sizes) -> list[FittedClassifiers]:
+    written = contents.manifest.get("fitted") or {}
+    data = contents.array("fitted.classifiers", None, kind="u")
+    listed = from_bytes(data, contents.trusted, "the classifiers", written.get("made_with"))
+    found = []
+    for one in listed:
+        classifiers, classes = one["classifiers"], one["classes"]
+        if type(classifiers) is not list or type(classes) is not list:
+            raise ValueError("fitted.classifiers are no lists")
+        words = all(isinstance(name, bool | int | float | str) for name in classes)
+        if len(classifiers) != sizes.m or len(classes) != 2 or not words:
+            raise ValueError("fitted.classifiers are not one for each task")
+        for each in classifiers:
+            takes = getattr(each, "n_features_in_", sizes.d)
+            if type(each) is not bool and (not hasattr(each, "predict") or takes != sizes.d):
+                raise ValueError("fitted.classifiers do not take the features")
+        found.append(FittedClassifiers(classifiers, tuple(classes)))
+    return found
+
+
+def _read_chosen(found: dict[int, Hypothesis], contents: Contents, sizes: Sizes) -> None:
+    places = contents.array("chosen.place", None, kind="i")
+    choice = contents.array("chosen.choice", len(places), sizes.m, kind="i")
+    counts = contents.array("chosen.count", len(places), kind="i")
+    members = contents.array("chosen.members", None, kind="i").tolist()
+    if (counts < 1).any() or (counts > len(members)).any() or counts.sum() != len(members):
+        raise ValueError("chosen.members differ in number")
+    if ((choice < 0) | (choice >= counts[:, None])).any():
+        raise ValueError("chosen.choice is not among the members")
+    if len(set(members)) < len(members):
+        raise ValueError("chosen.members names a place twice")
+    ends = np.cumsum(counts).tolist()
+    # From the end: members stand further down, and may be choices themselves.
+    for row in reversed(range(len(places))):
+        inside = members[ends[row] - counts[row] : ends[row]]
+        place = int(places[row])
+        if place in found or min(inside) <= place or not found.keys() >= set(inside):
+            raise ValueError("chosen.members are not further down")
+        found[place] = Chosen([found[one] for one in inside], choice[row])
 
 
 def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
     """Add the arrays of a mixture; return what the manifest says of it."""
-    known = [kind for kind, _ in HYPOTHESES.values()]
-    other = [one for one in mixture.hypotheses if type(one) not in known]
-    if other:
-        raise InputError(
-            f"classifiers of type {type(other[0]).__name__} cannot be saved; only linear ones, "
-            "stumps and constants can."
-        )
-    for name, (kind, parts) in HYPOTHESES.items():
-        places = [place for place, one in enumerate(mixture.hypotheses) if type(one) is kind]
-        if places:
-            arrays[f"{name}.place"] = np.array(places, dtype=np.int64)
-            for part in parts:
-                stacked = np.stack([getattr(mixture.hypotheses[place], part) for place in places])
-                arrays[f"{name}.{part}"] = stacked
+    written = write_hypotheses(mixture.hypotheses, arrays)
     arrays["chances"] = mixture.probabilities
     names = mixture.feature_names
     return {
@@ -67,6 +215,7 @@ def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
         "features": None if names is None else list(names),
         "feature_count": mixture.feature_count,
         "seed": mixture.seed,
+        **written,
         **write_map(mixture.feature_map, arrays),
     }
 
@@ -75,47 +224,8 @@ def read_mixture(contents: Contents) -> Mixture:
     """Return the mixture that `write_mixture` wrote."""
     sample = _names_only(contents)
     chances = contents.simplex("chances", len(contents.arrays["chances"]))
-    hypotheses: dict[int, Hypothesis] = {}
-    for name in HYPOTHESES:
-        if f"{name}.place" in contents.arrays:
-            hypotheses |= _read_kind(name, contents, sample)
-    if sorted(hypotheses) != list(range(len(chances))):
-        raise ValueError("chances and classifiers differ in number")
-    ordered = [hypotheses[place] for place in range(len(chances))]
-    return Mixture(ordered, chances, sample, contents.whole("seed"))
-
-
-def _read_kind(name: str, contents: Contents, sample: Sample) -> dict[int, Hypothesis]:
-    kind, parts = HYPOTHESES[name]
-    places = contents.array(f"{name}.place", None, kind="i")
-    sizes = {"d": sample.d, "m": sample.m}
-    arrays = {
-        part: contents.array(
-            f"{name}.{part}",
-            len(places),
-            *(sizes[axis] for axis in look.shape),
-            kind=look.kind,
-            finite=look.finite,
-        )
-        for part, look in parts.items()
-    }
-    if kind is Constant and (arrays["tasks"] != sample.m).any():
-        raise ValueError("constant.tasks is not the number of tasks")
-    if kind is Stumps and not ((arrays["features"] >= 0) & (arrays["features"] < sample.d)).all():
-        raise ValueError("stumps.features are not among the features")
-    if kind is Stumps and np.isnan(arrays["thresholds"]).any():
-        raise ValueError("stumps.thresholds holds what is no number")
-    rows = [
-        {part: _scalar(array[row]) for part, array in arrays.items()} for row in range(len(places))
-    ]
-    found = {int(place): kind(**row) for place, row in zip(places, rows, strict=True)}
-    if len(found) < len(places):
-        raise ValueError(f"{name}.place names a place twice")
-    return found
-
-
-def _scalar(part: Any) -> Any:
-    return part.item() if part.ndim == 0 else part
+    hypotheses = read_hypotheses(contents, len(chances), Sizes(sample.d, sample.m))
+    return Mixture(hypotheses, chances, sample, contents.whole("seed"))
 
 
 def _names_only(contents: Contents) -> Sample:
@@ -136,6 +246,4 @@ def _names_only(contents: Contents) -> Sample:
     )
 
 
-assert all(
-    {field.name for field in fields(kind)} == set(parts) for kind, parts in HYPOTHESES.values()
-)
+assert all({field.name for field in fields(kind)} == set(parts) for kind, parts in PLAIN.values())

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from averagefair.text import plain
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,46 +70,6 @@ class Contents:
         if len(set(value)) < len(value) or count not in (None, len(value)):
             raise ValueError(f"{name} are {len(value)} names")
         return tuple(value)
-
-
-def as_named(thing: Any, kinds: Mapping[str, type[Any]]) -> dict[str, Any] | None:
-    """Write an object of a known kind as its name and settings; None where it is of no such kind.
-
-    Settings must be plain numbers and words, or objects of known kinds, or tuples of such.
-    """
-    for name, kind in kinds.items():
-        if type(thing) is kind:
-            settings = {
-                field.name: _setting(getattr(thing, field.name), kinds) for field in fields(kind)
-            }
-            if _UNKNOWN not in settings.values():
-                return {"kind": name, "settings": settings}
-    return None
-
-
-_UNKNOWN = "?"
-
-
-def _setting(value: Any, kinds: Mapping[str, type[Any]]) -> Any:
-    """Return a setting as it is written; ``_UNKNOWN`` where it cannot be."""
-    if isinstance(value, tuple):
-        parts = [_setting(part, kinds) for part in value]
-        return _UNKNOWN if _UNKNOWN in parts else parts
-    named = as_named(value, kinds)
-    if named is not None:
-        return named
-    value = plain(value)
-    return value if value is None or isinstance(value, bool | int | float) else _UNKNOWN
-
-
-def from_named(written: Any, kinds: Mapping[str, type[Any]]) -> Any:
-    """Return the object that `as_named` wrote."""
-    if isinstance(written, list):
-        return tuple(from_named(part, kinds) for part in written)
-    if not isinstance(written, dict):
-        return written
-    settings = {name: from_named(value, kinds) for name, value in written["settings"].items()}
-    return kinds[written["kind"]](**settings)
 
 
 def as_text(names: NDArray[Any]) -> NDArray[np.uint8]:

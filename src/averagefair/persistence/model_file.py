@@ -22,12 +22,14 @@ from averagefair.mixture import Mixture
 from averagefair.oracles.feature_map import FeatureMap, split_map
 from averagefair.persistence.classifiers import read_mixture, write_mixture
 from averagefair.persistence.container import Arrays, pack, unpack
-from averagefair.persistence.contents import Contents, as_named, from_named
-from averagefair.persistence.feature_maps import UntrustedError
+from averagefair.persistence.contents import Contents
+from averagefair.persistence.estimators import UntrustedError
 from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
+from averagefair.persistence.settings import as_named, from_named
 from averagefair.rates import RATES, resolve_rates
 from averagefair.rows import PRECISIONS
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
+from averagefair.versions import versions
 
 SOLVERS: dict[str, type[Any]] = {
     "column_generation": ColumnGeneration,
@@ -76,7 +78,8 @@ def save(
         Store the training individuals too (features, or what a feature map made of them; names;
         weights), as ``extend`` needs them.
         Mind that these are people's data; a new file can then be read by its owner alone. So can
-        one with a feature map, since some maps keep the features of people.
+        one with a feature map or with scikit-learn's classifiers, since some of these keep the
+        features of people.
     origin : mapping, optional
         What to note in the manifest about where the model comes from; plain words and numbers.
 
@@ -113,7 +116,9 @@ def save(
             f"{type(model).__name__}."
         )
     manifest |= {"origin": _origin(origin), "made_by": f"averagefair {version('averagefair')}"}
-    write_whole(str(path), pack(arrays, manifest), private=extendable or "map" in manifest)
+    manifest["versions"] = versions()
+    private = extendable or "map" in manifest or "fitted" in manifest
+    write_whole(str(path), pack(arrays, manifest), private=private)
 
 
 def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassifier | Mixture:
@@ -128,9 +133,9 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassif
     ----------
     path : str or Path
     trusted : sequence of str
-        Types that a feature map in the file may hold beside those of NumPy and scikit-learn that
-        are known to be harmless, such as "mymodule.MyTransformer". Loading a type runs its
-        module's code: accept only what you know.
+        Types that a feature map or classifiers in the file may hold beside those of NumPy and
+        scikit-learn that are known to be harmless (``averagefair.persistence.TRUSTED``), such as
+        "mymodule.MyTransformer". Loading a type runs its module's code: accept only what you know.
     """
     return read_model(path, trusted=trusted).model
 
@@ -180,10 +185,11 @@ def _write_model(model: AverageFairClassifier, arrays: Arrays) -> dict[str, Any]
         "set_aside": [rate.holdout_tasks for rate in rates],
         "certificate": model.certificate_.to_dict(),
         "holdout_tasks": list(model.holdout_task_names_),
+        "fingerprint": model.fingerprint_,
         "one_dimensional": model._flat,
         "parameters": {
-            "oracle": as_named(split_map(model.oracle)[1], ORACLES),
-            "solver": as_named(model.solver, SOLVERS),
+            "oracle": as_named(split_map(model.oracle)[1], ORACLES, arrays),
+            "solver": as_named(model.solver, SOLVERS, arrays),
             "random_state": int(model.random_state) if seeded else None,
             "dtype": model.dtype,
         },
@@ -206,8 +212,8 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     model = AverageFairClassifier(
         alpha=request.alpha,
         rate=rate,
-        oracle=_behind_map(from_named(parameters["oracle"], ORACLES), classifiers),
-        solver=from_named(parameters["solver"], SOLVERS),
+        oracle=_behind_map(from_named(parameters["oracle"], ORACLES, contents), classifiers),
+        solver=from_named(parameters["solver"], SOLVERS, contents),
         beta=request.beta,
         max_influence=request.max_influence,
         random_state=parameters["random_state"],
@@ -225,6 +231,9 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     if classifiers.feature_names is not None:
         model.feature_names_in_ = np.array(classifiers.feature_names, dtype=object)
     model._flat = contents.flag("one_dimensional")
+    model.fingerprint_ = contents.manifest["fingerprint"]
+    if not isinstance(model.fingerprint_, str | None):
+        raise ValueError("fingerprint is no text")
     if model._flat and len(tasks) != 1:
         raise ValueError("one_dimensional labels of several tasks")
     mapping: Any = read_mapping(contents, classifiers, count)  # None where not stored

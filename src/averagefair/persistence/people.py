@@ -16,10 +16,12 @@ from averagefair.oracles import (
     Portfolio,
     RegressionOracle,
     StumpOracle,
+    WeightedOracle,
 )
 from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
-from averagefair.persistence.contents import Contents, as_named, as_text, from_named, from_text
+from averagefair.persistence.contents import Contents, as_text, from_text
+from averagefair.persistence.settings import as_named, from_named
 from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
 from averagefair.spaces import to_host
@@ -30,6 +32,7 @@ ORACLES: dict[str, type[Any]] = {
     "stump": StumpOracle,
     "polished": Polished,
     "portfolio": Portfolio,
+    "weighted": WeightedOracle,
 }
 
 
@@ -40,7 +43,7 @@ def write_mapping(mapping: Mapping | None, arrays: Arrays) -> dict[str, Any]:
             "this model was loaded from a file without its training individuals, so it cannot be "
             "stored as extendable."
         )
-    oracle = as_named(mapping.oracle, ORACLES)
+    oracle = as_named(mapping.oracle, ORACLES, arrays)
     if oracle is None:
         raise InputError(
             f"a model learned with {type(mapping.oracle).__name__} cannot be stored as extendable; "
@@ -101,7 +104,7 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
     *chances, zero, one = contents.simplex("mapping.chances", len(rounds) + 2)
     return Mapping(
         individuals=people,
-        oracle=from_named(known["oracle"], ORACLES),
+        oracle=from_named(known["oracle"], ORACLES, contents),
         cost_rule=CostRule(
             objective=contents.array("rule.objective", n),
             leverage=[*contents.array("rule.leverage", rates, n)],

@@ -1,0 +1,74 @@
+"""Objects in a file as the name of their kind and their settings: oracles and solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from sklearn.base import BaseEstimator, clone
+
+from averagefair.persistence.container import Arrays
+from averagefair.persistence.contents import Contents
+from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
+from averagefair.text import plain
+
+
+class _UnknownKindError(Exception):
+    """Something that has no name here."""
+
+
+def as_named(thing: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> dict[str, Any] | None:
+    """Write an object of a known kind as its name and settings; None where it is of no such kind.
+
+    Settings may be plain numbers and words, objects of known kinds, tuples of such, and
+    scikit-learn estimators, which are added to the arrays. A callback is left out.
+    """
+    try:
+        found = _setting(thing, kinds, arrays)
+        return found if isinstance(found, dict) else None
+    except _UnknownKindError:
+        return None
+
+
+def _named(thing: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> dict[str, Any]:
+    name = next(name for name, kind in kinds.items() if type(thing) is kind)
+    settings = {
+        field.name: _setting(getattr(thing, field.name), kinds, arrays)
+        for field in fields(thing)
+        if field.name != "progress"
+    }
+    return {"kind": name, "settings": settings}
+
+
+def _setting(value: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> Any:
+    if isinstance(value, tuple | list):
+        return [_setting(part, kinds, arrays) for part in value]
+    if isinstance(value, BaseEstimator):
+        name = f"estimator.{sum(one.startswith('estimator.') for one in arrays)}"
+        arrays[name] = to_bytes(clone(value), f"the oracle ({type(value).__name__})")
+        return {"estimator": name, "made_with": made_with()}
+    if type(value) in kinds.values():
+        return _named(value, kinds, arrays)
+    value = plain(value)
+    if not (value is None or isinstance(value, bool | int | float | str)):
+        raise _UnknownKindError
+    return value
+
+
+def from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents) -> Any:
+    """Return the object that `as_named` wrote; its arrays stand in the contents."""
+    if isinstance(written, list):
+        return tuple(from_named(part, kinds, contents) for part in written)
+    if not isinstance(written, dict):
+        return written
+    if "estimator" in written:
+        data = contents.array(written["estimator"], None, kind="u")
+        made = from_bytes(data, contents.trusted, "the oracle", written.get("made_with"))
+        if not isinstance(made, BaseEstimator):
+            raise ValueError(f"{written['estimator']} is no estimator")
+        return made
+    settings = {
+        name: from_named(value, kinds, contents) for name, value in written["settings"].items()
+    }
+    return kinds[written["kind"]](**settings)
