@@ -7,6 +7,7 @@ Generalization and Experiments".
 from averagefair.auditing import Audit, Comparison, Drift, Verdict, audit, compare, drift
 from averagefair.certificate import Certificate, Status
 from averagefair.errors import (
+    CheckpointWarning,
     DegenerateTaskWarning,
     InputError,
     UndefinedRateWarning,
@@ -29,7 +30,7 @@ from averagefair.oracles import (
     StumpOracle,
     WeightedOracle,
 )
-from averagefair.persistence import load, save
+from averagefair.persistence import Checkpoint, load, save
 from averagefair.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
 from averagefair.request import Request
 from averagefair.sample import Sample
@@ -41,6 +42,8 @@ __all__ = [
     "Audit",
     "AverageFairClassifier",
     "Certificate",
+    "Checkpoint",
+    "CheckpointWarning",
     "ColumnGeneration",
     "Comparison",
     "DegenerateTaskWarning",

@@ -44,6 +44,10 @@ class UndefinedRateWarning(UserWarning):
     """Some individuals have no cell that counts towards the rate, so carry no constraint."""
 
 
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written, or the run that goes on takes another way."""
+
+
 def extra(module: str, name: str) -> Any:
     """Import a module that comes with an extra of this package, or say how to get it."""
     try:

@@ -19,7 +19,7 @@ from averagefair.distributed import is_dask
 from averagefair.errors import InputError, warn
 from averagefair.measure import Meter
 from averagefair.mixture import Mixture
-from averagefair.oracles.feature_map import with_usual
+from averagefair.oracles.feature_map import split_map, with_usual
 from averagefair.problem import Problem, Settled
 from averagefair.protocols import Rate
 from averagefair.rates import ErrorRate, resolve_rates
@@ -74,6 +74,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         What products over features are computed in while learning. "float32" takes half the
         memory and about half the time; decisions differ where a score is within rounding of zero.
         "tf32" rounds further, on NVIDIA GPUs alone. Default: "float64".
+    checkpoint : Checkpoint, optional
+        Where to keep what is found on the way, so that a fit that was ended can be resumed; needs
+        ``random_state`` to be an int.
 
     Attributes
     ----------
@@ -136,6 +139,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         random_state: Any = None,
         callback: Callback | None = None,
         dtype: str | None = None,
+        checkpoint: Any = None,
     ) -> None:
         self.alpha = alpha
         self.rate = rate
@@ -146,6 +150,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.random_state = random_state
         self.callback = callback
         self.dtype = dtype
+        self.checkpoint = checkpoint
 
     def fit(
         self,
@@ -177,8 +182,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
         solver = resolve_solver(self.solver)
         request = self._request(solver)
-        problem = self._pose(X, y, sample_weight, task_weight, ids)
-        solution = solver.solve(problem.learner, request, callback=self.callback, rng=problem.rng)
+        problem = self._pose(X, y, sample_weight, task_weight, ids, [request])
+        with problem.playing() as learner:
+            solution = solver.solve(learner, request, callback=self.callback, rng=problem.rng)
         self._adopt(problem, problem.settle(solution), X, y)
         warn_if_missed(self.certificate_)
         return self
@@ -200,6 +206,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         sample_weight: ArrayLike | None,
         task_weight: ArrayLike | None,
         ids: ArrayLike | None,
+        requests: Sequence[Request],
     ) -> Problem:
         """Read and check everything; nothing is solved or kept yet."""
         if self.callback is not None and not callable(self.callback):
@@ -216,6 +223,32 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             task_weight=task_weight,
             ids=ids,
             dtype=self.dtype,
+            around=self._recorder(requests),
+        )
+
+    def _recorder(self, requests: Sequence[Request]) -> Any:
+        """Return what puts a recorder around the oracle, or None."""
+        if self.checkpoint is None:
+            return None
+        if isinstance(self.checkpoint, type) or not hasattr(self.checkpoint, "around"):
+            raise InputError(
+                f"`checkpoint` must be a Checkpoint, such as Checkpoint('folder'); got "
+                f"{self.checkpoint!r}."
+            )
+        if not isinstance(self.random_state, int | np.integer):
+            raise InputError(
+                "a fit that can be resumed needs `random_state` to be an int, so that the same "
+                f"run can be played again; got {self.random_state!r}."
+            )
+        return self.checkpoint.around(
+            {
+                "requests": list(requests),
+                "rate": list(resolve_rates(self.rate)),
+                "map": split_map(self.oracle)[0],
+                "solver": resolve_solver(self.solver),
+                "random_state": int(self.random_state),
+                "dtype": self.dtype,
+            }
         )
 
     def _adopt(self, problem: Problem, settled: Settled, X: Any, y: Any) -> None:

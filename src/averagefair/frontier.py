@@ -278,6 +278,7 @@ def frontier(
     task_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     dtype: str | None = None,
+    checkpoint: Any = None,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -286,7 +287,7 @@ def frontier(
     X, Y : array-like or DataFrame
         Features (n, d) and labels (n, m); NaN, None or missing where unobserved.
     alphas : sequence of float in [1e-6, 0.5], default 0.02, 0.03, ..., 0.22
-    rate, oracle, beta, max_influence, random_state, callback
+    rate, oracle, beta, max_influence, random_state, callback, checkpoint
         As for :class:`~averagefair.AverageFairClassifier`.
     sample_weight, task_weight, ids, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
@@ -318,16 +319,19 @@ def frontier(
         random_state=random_state,
         callback=callback,
         dtype=dtype,
+        checkpoint=checkpoint,
     )
-    problem = template._pose(X, Y, sample_weight, task_weight, ids)
-    learner = problem.learner
+    problem = template._pose(X, Y, sample_weight, task_weight, ids, requests)
     solve = solver.path if callable(getattr(solver, "path", None)) else partial(_solve_each, solver)
-    *solutions, free = solve(learner, requests, callback=callback, rng=problem.rng)
+    with problem.playing() as learner:
+        *solutions, free = solve(learner, requests, callback=callback, rng=problem.rng)
     unconstrained = learner.present(problem.settle(free).reached)
     points = []
     for solution in solutions:
         alpha = solution.request.alpha
-        model = AverageFairClassifier(**(template.get_params(deep=False) | {"alpha": alpha}))
+        model = AverageFairClassifier(
+            **(template.get_params(deep=False) | {"alpha": alpha, "checkpoint": None})
+        )
         model._adopt(problem, problem.settle(solution), X, Y)
         outside = model.certificate_.outside
         widths = (

@@ -5,7 +5,8 @@ The estimator poses one and solves it once; the frontier poses one and solves it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,6 +68,9 @@ class Problem:
         Names to report people by.
     dtype : {"float64", "float32", "tf32"}, optional
         What products are computed in. Default: "float64".
+    around : callable, optional
+        Takes the oracle and the fingerprint and returns the oracle the game is played with; see
+        ``Checkpoint.around``.
 
     Attributes
     ----------
@@ -94,6 +98,7 @@ class Problem:
         task_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
         dtype: str | None = None,
+        around: Callable[[Oracle, str | None], Oracle] | None = None,
     ) -> None:
         transformer, oracle = split_map(oracle)
         rates, self.oracle = resolve_rates(rate), _resolve_oracle(oracle)
@@ -113,8 +118,19 @@ class Problem:
         rates, self.learned, self.aside = _set_aside(rates, self.sample, self.rng)
         # A list stays a list, whatever its length: so do the shapes of what is measured.
         several = isinstance(rate, list | tuple)
-        self.learner = Learner(self.learned, rates if several else rates[0], self.oracle)
+        played = self.oracle if around is None else around(self.oracle, self.fingerprint)
+        self.learner = Learner(self.learned, rates if several else rates[0], played)
         self._individuals = self.learned.without_labels()
+
+    @contextmanager
+    def playing(self) -> Iterator[Learner]:
+        """Hand out the Learner to a solver; whatever happens, what is recorded is kept."""
+        try:
+            yield self.learner
+        finally:
+            close = getattr(self.learner.oracle, "close", None)
+            if close is not None:
+                close()
 
     def settle(self, solution: Solution) -> Settled:
         """Turn a solution into classifiers and certify them."""

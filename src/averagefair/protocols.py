@@ -6,7 +6,7 @@ oracle sees costs. Neither knows the other. Each of these can be added in one fi
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
@@ -62,7 +62,11 @@ class Hypothesis(Protocol):
 
 
 class BestResponse(Protocol):
-    """An oracle bound to a sample, ready to be asked again and again."""
+    """An oracle bound to a sample, ready to be asked again and again.
+
+    One whose answers depend on what it was asked before also offers ``memory()``, arrays by name,
+    and ``remember(arrays)``, so that a run can be resumed (:class:`~averagefair.Checkpoint`).
+    """
 
     def __call__(self, costs: Costs) -> Hypothesis:
         """Answer the cost-sensitive problems of all tasks in ``costs`` at once."""
@@ -89,3 +93,17 @@ class Oracle(Protocol):
 def is_oracle(thing: Any) -> TypeGuard[Oracle]:
     """Return whether this is an oracle, and no class of such."""
     return isinstance(thing, Oracle) and not isinstance(thing, type)
+
+
+def memory_of(response: BestResponse) -> dict[str, NDArray[Any]]:
+    """Return what an oracle's next answer depends on beside the costs; nothing for most."""
+    found: Any = getattr(response, "memory", dict)
+    return dict(found())
+
+
+def remind(response: BestResponse, memory: Mapping[str, NDArray[Any]]) -> None:
+    """Hand back to an oracle what `memory_of` returned; ValueError where it does not fit."""
+    if hasattr(response, "remember"):
+        response.remember(memory)
+    elif memory:
+        raise ValueError(f"{type(response).__name__} has no memory")

@@ -1,12 +1,15 @@
 """The command line: a thin layer over the public names, one file for each command.
 
-Exit codes: 0 done; 1 done, but what was asked for was not met; 2 bad input; 3 a failure inside.
+Exit codes: 0 done; 1 done, but what was asked for was not met; 2 bad input; 3 a failure inside; 4
+ended early, by a limit, Ctrl-C or SIGTERM, with the best answer so far saved; 130 and 143: by
+Ctrl-C or SIGTERM, with nothing to save.
 With ``--json`` the result is one JSON object on standard output; messages go to standard error.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Any
 
@@ -14,6 +17,7 @@ from typing import Any
 def main() -> None:
     """Run the command line, and leave with its exit code."""
     code: Any = 0
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         app = _app()
         if "--json" in sys.argv:
@@ -22,14 +26,24 @@ def main() -> None:
             app(prog_name="averagefair")
     except SystemExit as end:
         code = end.code
-    except KeyboardInterrupt:
-        code = 130
+    except KeyboardInterrupt as end:
+        code = getattr(end, "code", 130)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
     # At once: threads that pyarrow may have left would abort the process on its way out, and a
     # build that goes by the exit code would be told something else.
     os._exit(code if isinstance(code, int) else 0)
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): as Ctrl-C does, with the best answer so far kept."""
+
+    code = 143
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise Terminated
 
 
 def _app() -> Any:

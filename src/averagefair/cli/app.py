@@ -15,7 +15,7 @@ from averagefair.cli.fit import fit
 from averagefair.cli.frontier import frontier
 from averagefair.cli.predict import predict
 from averagefair.cli.reproduce import reproduce
-from averagefair.cli.speech import BAD_INPUT, FAILED, complain, listen, silence
+from averagefair.cli.speech import BAD_INPUT, FAILED, STOPPED, complain, listen, silence
 from averagefair.cli.theory import theory
 from averagefair.errors import InputError
 
@@ -34,6 +34,9 @@ class Commands(TyperGroup):
             except ModuleNotFoundError as error:
                 complain(str(error))
                 raise typer.Exit(BAD_INPUT) from None
+            except KeyboardInterrupt as end:
+                complain("stopped; nothing was written.")
+                raise typer.Exit(getattr(end, "code", STOPPED)) from None
             except BrokenPipeError:
                 silence()
                 raise typer.Exit(0) from None
@@ -61,7 +64,8 @@ app = typer.Typer(
     ),
     epilog=(
         "Start with: averagefair demo. Exit codes: 0 done; 1 done, but what was asked for was not "
-        "met; 2 bad input; 3 a failure inside."
+        "met; 2 bad input; 3 a failure inside; 4 ended early by a limit, Ctrl-C or SIGTERM, with "
+        "the best answer so far saved."
     ),
 )
 

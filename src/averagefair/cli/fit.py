@@ -9,9 +9,8 @@ import typer
 from averagefair.cli import options as given
 from averagefair.cli.people import read_people
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import NOT_MET, answer, wrapped
+from averagefair.cli.speech import ENDED_EARLY, NOT_MET, answer, wrapped
 from averagefair.errors import some_of
-from averagefair.solvers import StopReason
 
 
 def fit(
@@ -34,17 +33,21 @@ def fit(
     l2: given.L2 = None,
     feature_map: given.Map = given.MapName.none,
     solver: given.Solver = given.SolverName.columns,
-    max_rounds: given.MaxRounds = 1000,
+    max_rounds: given.MaxRounds = None,
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
     extendable: given.Extendable = False,
+    checkpoint: given.CheckpointFolder = None,
+    resume: given.Resume = False,
+    checkpoint_every: given.CheckpointEvery = 10.0,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
     """Learn classifiers for all tasks so that everybody's rate is within alpha of a common rate.
 
     Prints what was asked, what was reached, what is proved and why it stopped; saves the model.
-    Exit code 1: alpha was not reached (the best answer is saved all the same).
+    Exit code 1: alpha was not reached (the best answer is saved all the same). Exit code 4: ended
+    early, by --time-limit, --max-rounds, Ctrl-C or SIGTERM, with the best answer so far saved.
 
     Example: averagefair fit people.csv --tasks 'task_*' --id person --alpha 0.05 -o fair.model
     """
@@ -52,21 +55,24 @@ def fit(
     from averagefair.persistence import save
 
     given.check_model(output, [data, labels])
+    kept = given.checkpoint(checkpoint, resume, checkpoint_every)
     people = read_people(
         data, tasks=tasks, features=features, ignore=ignore, id_column=id_column, labels=labels
     )
+    how = given.solver(solver, max_rounds, time_limit)
     with progress(
-        not quiet and not as_json, [alpha], max_rounds=max_rounds, time_limit=time_limit
+        not quiet and not as_json, [alpha], max_rounds=how.max_rounds, time_limit=time_limit
     ) as callback:
         model = AverageFairClassifier(
             alpha=alpha,
             rate=given.rates(rate),
             oracle=given.mapped(feature_map, given.oracle(oracle, l2), len(people.X)),
-            solver=given.solver(solver, max_rounds, time_limit),
+            solver=how,
             beta=beta,
             max_influence=max_influence,
             random_state=given.seed(seed),
             callback=callback,
+            checkpoint=kept,
         ).fit(people.X, people.Y, ids=people.names)
     origin = {"data": people.source, "id": id_column}
     save(model, output, extendable=extendable, origin=origin)
@@ -78,7 +84,8 @@ def fit(
             f"no label that counts, so no constraint, for {len(unconstrained):,} of the people: "
             f"{some_of(unconstrained)}"
         )
-    lines.append(f"saved: {output}")
+    early = given.ended_early(known, solver, max_rounds)
+    lines += [f"saved: {output}", *given.leave(kept, early)]
     facts = {
         "data": people.source,
         "people": len(people.X),
@@ -89,7 +96,8 @@ def fit(
         "unconstrained": unconstrained,
         "model": output,
         "extendable": extendable,
+        "ended_early": early,
     }
     answer(facts, wrapped("\n".join(lines)), as_json=as_json)
-    if not known.met or known.stop_reason is StopReason.INTERRUPTED:
-        raise typer.Exit(NOT_MET)
+    if early or not known.met:
+        raise typer.Exit(ENDED_EARLY if early else NOT_MET)

@@ -11,11 +11,10 @@ import typer
 from averagefair.cli import options as given
 from averagefair.cli.people import People, check_streams, read_people
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import NOT_MET, answer, command_line, wrapped
+from averagefair.cli.speech import ENDED_EARLY, NOT_MET, answer, command_line, wrapped
 from averagefair.errors import InputError, some_of
 from averagefair.files import STREAM, TABLES, check_output, write_table, write_whole
 from averagefair.generalisation import CORNERS
-from averagefair.solvers import StopReason
 from averagefair.text import exactly, figure, table
 
 
@@ -51,9 +50,12 @@ def frontier(
     oracle: given.Oracle = None,
     l2: given.L2 = None,
     feature_map: given.Map = given.MapName.none,
-    max_rounds: given.MaxRounds = 1000,
+    max_rounds: given.MaxRounds = None,
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
+    checkpoint: given.CheckpointFolder = None,
+    resume: given.Resume = False,
+    checkpoint_every: given.CheckpointEvery = 10.0,
     curve_table: Annotated[
         str | None,
         typer.Option("--table", metavar="FILE", help="The curve as a table, CSV or Parquet."),
@@ -69,7 +71,8 @@ def frontier(
 ) -> None:
     """Learn at many alphas at once and show what each costs, in and out of sample.
 
-    Exit code 1: some alpha was not reached.
+    Exit code 1: some alpha was not reached. Exit code 4: ended early, by --time-limit,
+    --max-rounds, Ctrl-C or SIGTERM, with the best answers so far.
 
     Example: averagefair frontier people.csv --tasks 'task_*' --id person --test others.csv
     -o report.html
@@ -90,6 +93,7 @@ def frontier(
     outputs = Outputs(output, curve_table, model, extendable, title)
     outputs.check([data, labels, test, test_labels], as_json=as_json)
     check_streams(data, labels, test, test_labels)
+    kept = given.checkpoint(checkpoint, resume, checkpoint_every)
     people = read_people(
         data,
         tasks=tasks,
@@ -100,8 +104,10 @@ def frontier(
         new_tasks=new_tasks,
     )
     new = _held_out(people, test, test_labels, id_column)
+    columns = given.SolverName.columns
+    how = given.solver(columns, max_rounds, time_limit)
     with progress(
-        not quiet and not as_json, grid, max_rounds=max_rounds, time_limit=time_limit
+        not quiet and not as_json, grid, max_rounds=how.max_rounds, time_limit=time_limit
     ) as callback:
         curve = solve(
             people.X,
@@ -109,25 +115,27 @@ def frontier(
             grid,
             rate=given.rates(rate),
             oracle=given.mapped(feature_map, given.oracle(oracle, l2), len(people.X)),
-            solver=given.solver(given.SolverName.columns, max_rounds, time_limit),
+            solver=how,
             beta=beta,
             max_influence=max_influence,
             random_state=given.seed(seed),
             callback=callback,
             ids=people.names,
+            checkpoint=kept,
         )
     chosen = curve.at(curve.alphas[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
     outputs.write(curve, chosen, tested, people, id_column)
+    early = any(given.ended_early(one.certificate, columns, max_rounds) for one in curve)
+    lines = [*_lines(curve, chosen, tested, people, rate), *outputs.lines(chosen)]
     answer(
-        _facts(curve, chosen, tested, people) | outputs.facts(),
-        "\n".join([*_lines(curve, chosen, tested, people, rate), *outputs.lines(chosen)]),
+        _facts(curve, chosen, tested, people) | outputs.facts() | {"ended_early": early},
+        "\n".join([*lines, *given.leave(kept, early)]),
         as_json=as_json,
         aside=STREAM in (output, curve_table),
     )
-    cut = any(point.certificate.stop_reason is StopReason.INTERRUPTED for point in curve)
-    if cut or not all(point.certificate.met for point in curve):
-        raise typer.Exit(NOT_MET)
+    if early or not all(point.certificate.met for point in curve):
+        raise typer.Exit(ENDED_EARLY if early else NOT_MET)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from averagefair.certificate import Certificate
 from averagefair.errors import InputError
 from averagefair.files import STREAM, TABLES, FileTable, check_output
 from averagefair.oracles import (
@@ -17,8 +18,9 @@ from averagefair.oracles import (
     StumpOracle,
     default_oracle,
 )
+from averagefair.persistence import Checkpoint
 from averagefair.rates import RATES, spoken
-from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
+from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, StopReason
 
 
 class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
@@ -46,6 +48,7 @@ class SolverName(str, Enum):  # noqa: UP042
     published = "published"
 
 
+ROUNDS = 1000
 KINDS = [spoken(name) for name in RATES]
 MATCH = "a column's name, or a pattern such as 'task_*'; may be repeated"
 
@@ -155,7 +158,9 @@ Solver = Annotated[
     SolverName,
     typer.Option(help="Column generation, or the paper's published setting (1000 rounds)."),
 ]
-MaxRounds = Annotated[int, typer.Option(help="Stop after so many rounds.")]
+MaxRounds = Annotated[
+    int | None, typer.Option(help="Stop after so many rounds.", show_default=str(ROUNDS))
+]
 TimeLimit = Annotated[float | None, typer.Option(help="Stop after so many seconds.")]
 Seed = Annotated[int, typer.Option(help="Where draws start from.")]
 Report = Annotated[
@@ -177,6 +182,23 @@ Extendable = Annotated[
 ]
 Title = Annotated[str | None, typer.Option(help="The title of the report.")]
 Confidence = Annotated[float, typer.Option(help="Of intervals and bounds.")]
+CheckpointFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="Keep what is found on the way there, so that the run can go on if it is ended; "
+        "emptied once all is done.",
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the run that --checkpoint holds, if it holds one."),
+]
+CheckpointEvery = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", help="How often --checkpoint is written at least."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")]
 
@@ -230,10 +252,41 @@ def mapped(name: MapName, oracle: Any, people: int) -> Any:
     return oracle if name is MapName.none else FeatureMap(made[name], oracle)
 
 
-def solver(name: SolverName, max_rounds: int, time_limit: float | None) -> Any:
+def solver(name: SolverName, max_rounds: int | None, time_limit: float | None) -> Any:
     """Return the solver of that name."""
     kind = ColumnGeneration if name is SolverName.columns else ExponentiatedGradient
-    return kind(max_rounds=max_rounds, time_limit=time_limit)
+    return kind(max_rounds=ROUNDS if max_rounds is None else max_rounds, time_limit=time_limit)
+
+
+def ended_early(certificate: Certificate, name: SolverName, max_rounds: int | None) -> bool:
+    """Return whether a run was ended by a limit or from outside, before its own end.
+
+    To play all rounds is the published algorithm's own end, unless it was told how many.
+    """
+    reason = certificate.stop_reason
+    own_end = name is SolverName.published and max_rounds is None
+    return reason.cut_short or (reason is StopReason.ROUNDS and not own_end)
+
+
+def checkpoint(folder: str | None, resume: bool, every: float = 10.0) -> Checkpoint | None:
+    """Return the checkpoint asked for; refuse one that could not be written."""
+    if folder is None:
+        if resume:
+            raise InputError("--resume goes on with the run in a folder: name it by --checkpoint.")
+        return None
+    kept = Checkpoint(folder, resume=resume, every=every)
+    kept.check()
+    return kept
+
+
+def leave(kept: Checkpoint | None, early: bool) -> list[str]:
+    """Empty a checkpoint that is needed no more; else say how to go on from it."""
+    if kept is None:
+        return []
+    if early:
+        return [f"checkpoint: {kept.folder}; go on with: --checkpoint {kept.folder} --resume"]
+    kept.clear()
+    return []
 
 
 def origin(tables: Sequence[FileTable]) -> dict[str, str]:

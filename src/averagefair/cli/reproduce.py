@@ -13,8 +13,9 @@ import typer
 
 from averagefair.cli import options as given
 from averagefair.cli.progress import bar, in_minutes
-from averagefair.cli.speech import STOPPED, answer, command_line, complain, wrapped
+from averagefair.cli.speech import ENDED_EARLY, STOPPED, answer, command_line, complain, wrapped
 from averagefair.errors import InputError, extra
+from averagefair.versions import versions
 
 if TYPE_CHECKING:
     from averagefair.experiments.plan import Job, Tables
@@ -66,17 +67,24 @@ def reproduce(
             show_default="one for each processor",
         ),
     ] = None,
+    checkpoint: given.CheckpointFolder = None,
+    resume: given.Resume = False,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
     """Run the paper's experiments; write tables, figures and a report into a folder.
 
+    With --checkpoint each piece of work is kept once it is done. Exit code 4: ended early, by
+    Ctrl-C or SIGTERM, with what was done kept there.
+
     Example: averagefair reproduce synthetic --quick
     """
     from averagefair.experiments.folder import REPORT, make_folder, remove_empty, write_results
+    from averagefair.experiments.kept import KeptJobs
     from averagefair.experiments.plan import gather
     from averagefair.experiments.work import cores, do
 
+    given.checkpoint(checkpoint, resume)
     chosen = experiment.value
     if chosen == "synthetic" and data is not None:
         raise InputError("--data goes with `reproduce communities`; synthetic data are drawn.")
@@ -87,14 +95,25 @@ def reproduce(
     start = perf_counter()
     made = _communities(data, quick) if chosen == "communities" else _synthetic(quick, large)
     target = output or f"results/{chosen}"
+    kept = None
+    if checkpoint is not None:
+        run = {"experiment": chosen, "quick": quick, **made.facts, "versions": versions()}
+        kept = KeptJobs(checkpoint, run, resume=resume)
     make_folder(target)
     try:
         with _progress(not quiet and not as_json, made.jobs) as done:
-            tables = gather(do(made.jobs, processes=jobs or cores(), done=done))
-    except KeyboardInterrupt:
+            tables = gather(do(made.jobs, processes=jobs or cores(), done=done, kept=kept))
+    except KeyboardInterrupt as end:
         remove_empty(target)
-        complain("stopped; nothing was written.")
-        raise typer.Exit(STOPPED) from None
+        if kept is None:
+            complain("stopped; nothing was written.")
+            raise typer.Exit(getattr(end, "code", STOPPED)) from None
+        kept.close()
+        complain(
+            f"stopped; what was done is kept in {checkpoint}. Go on with: --checkpoint "
+            f"{checkpoint} --resume"
+        )
+        raise typer.Exit(ENDED_EARLY) from None
     story = made.tell(tables)
     facts = {
         "command": command_line(),
@@ -104,6 +123,8 @@ def reproduce(
         "seconds": perf_counter() - start,
     }
     files = write_results(target, tables, story, facts)
+    if kept is not None:
+        kept.clear()
     text = "\n\n".join([story.title, story.lead, story.summary(), f"report: {target}/{REPORT}"])
     answer({**facts, "folder": target, "files": files}, wrapped(text), as_json=as_json)
 

@@ -16,7 +16,8 @@ import typer
 
 from averagefair.text import plain
 
-NOT_MET, BAD_INPUT, FAILED, STOPPED = 1, 2, 3, 130
+NOT_MET, BAD_INPUT, FAILED, ENDED_EARLY = 1, 2, 3, 4
+STOPPED = 130
 WIDTH = 79
 WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 

@@ -13,6 +13,7 @@ from multiprocessing import active_children, get_context
 from sklearn.exceptions import ConvergenceWarning
 
 from averagefair.errors import UndefinedRateWarning
+from averagefair.experiments.kept import KeptJobs
 from averagefair.experiments.plan import Job, Tables
 from averagefair.threads import one_thread
 
@@ -21,7 +22,11 @@ MOST = 60
 
 
 def do(
-    jobs: Sequence[Job], *, processes: int = 1, done: Callable[[Job], object] | None = None
+    jobs: Sequence[Job],
+    *,
+    processes: int = 1,
+    done: Callable[[Job], object] | None = None,
+    kept: KeptJobs | None = None,
 ) -> list[Tables]:
     """Do jobs and return their tables, in the order of the jobs.
 
@@ -33,14 +38,35 @@ def do(
         depend on this number.
     done : callable, optional
         Called with each job when it is done.
+    kept : KeptJobs, optional
+        Where the tables of jobs are kept once they are done; those that are there are not done
+        again.
     """
-    tell = done or (lambda job: None)
-    if processes == 1 or len(jobs) < 2:
-        found = []
+    found: dict[Job, Tables] = {}
+
+    def finish(job: Job, tables: Tables | None, *, news: bool = True) -> None:
+        if tables is not None:
+            found[job] = tables
+            if kept is not None and news:
+                kept.keep(job, tables)
+            if done is not None:
+                done(job)
+
+    if kept is not None:
         for job in jobs:
-            found.append(_do(job))
-            tell(job)
-        return found
+            finish(job, kept.find(job), news=False)
+    left = [job for job in jobs if job not in found]
+    if processes == 1 or len(left) < 2:
+        for job in left:
+            finish(job, _do(job))
+    else:
+        _side_by_side(left, processes, finish)
+    return [found[job] for job in jobs]
+
+
+def _side_by_side(
+    jobs: Sequence[Job], processes: int, finish: Callable[[Job, Tables], object]
+) -> None:
     # Spawned, not forked: a fork would inherit threads that are in the middle of something.
     pool = ProcessPoolExecutor(
         min(processes, len(jobs), MOST), mp_context=get_context("spawn"), initializer=_start
@@ -48,9 +74,7 @@ def do(
     try:
         waiting = {pool.submit(_do, job): job for job in jobs}
         for future in as_completed(waiting):
-            future.result()
-            tell(waiting[future])
-        return [future.result() for future in waiting]
+            finish(waiting[future], future.result())
     except BrokenProcessPool:
         raise RuntimeError(
             "a process of the experiments was ended from outside, perhaps for want of memory; try "
@@ -71,7 +95,8 @@ def cores() -> int:
 
 def _start() -> None:
     """Let Ctrl-C end a worker at once, instead of the run it is in the middle of."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_DFL)
 
 
 def _do(job: Job) -> Tables:

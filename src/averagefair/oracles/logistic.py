@@ -12,7 +12,7 @@ as in least squares; a Hessian, which costs some d/2 times as much, is needed on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,20 @@ class _Logistic:
         self.known = np.full(sample.m, self.shared)
         self.tolerance = _ARRIVED[sample.rows.precision]
         self.complete = sample.complete_tasks
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Return where the next round starts from."""
+        return {"beta": self.beta, "inverse": self.inverse, "known": self.known}
+
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Start from where another run had come to."""
+        for name, own in self.memory().items():
+            given = memory[name]
+            if given.shape != own.shape or given.dtype != own.dtype:
+                raise ValueError(f"{name} is {given.dtype} of shape {given.shape}")
+            if not np.isfinite(given).all():
+                raise ValueError(f"{name} holds what is no number")
+            own[...] = given
 
     def __call__(self, costs: Costs) -> LinearThresholds:
         """Answer all tasks, starting from where the last round ended."""

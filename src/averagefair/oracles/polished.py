@@ -11,10 +11,12 @@ squares by 32% where all 21 coordinate axes in turn lowered it by 24%, in less t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from averagefair.checks import whole_number
 from averagefair.costs import Costs
@@ -22,7 +24,7 @@ from averagefair.errors import InputError
 from averagefair.oracles.linear import LinearThresholds, Standard, design_of
 from averagefair.oracles.portfolio import cheapest
 from averagefair.parts import Part, blocks_in, in_threads
-from averagefair.protocols import BestResponse, Oracle, is_oracle
+from averagefair.protocols import BestResponse, Oracle, is_oracle, memory_of, remind
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space, take_rows
 
@@ -118,6 +120,14 @@ class _Polish:
         second = (self.design * self.shares) @ xp.matrix_transpose(self.design)
         second = sample.space.to_host(second)
         self.whiten = np.linalg.pinv(second, rcond=1e-12, hermitian=True)
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Return what the oracle remembers; the search itself remembers nothing."""
+        return memory_of(self.oracle)
+
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what `memory` returned."""
+        remind(self.oracle, memory)
 
     def __call__(self, costs: Costs) -> LinearThresholds:
         """Ask the oracle and search on from its answer."""

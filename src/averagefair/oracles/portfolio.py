@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,14 @@ from averagefair.constants import constants
 from averagefair.costs import Costs
 from averagefair.errors import InputError
 from averagefair.oracles.linear import LinearThresholds
-from averagefair.protocols import BestResponse, Hypothesis, Oracle, is_oracle
+from averagefair.protocols import (
+    BestResponse,
+    Hypothesis,
+    Oracle,
+    is_oracle,
+    memory_of,
+    remind,
+)
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space
 
@@ -116,6 +123,20 @@ class Portfolio:
 class _Panel:
     def __init__(self, members: Sequence[BestResponse]) -> None:
         self.members = members
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Return what all members remember, by their place and name."""
+        return {
+            f"{place}.{name}": part
+            for place, member in enumerate(self.members)
+            for name, part in memory_of(member).items()
+        }
+
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what `memory` returned."""
+        for place, member in enumerate(self.members):
+            own = f"{place}."
+            remind(member, {k[len(own) :]: v for k, v in memory.items() if k.startswith(own)})
 
     def __call__(self, costs: Costs) -> Hypothesis:
         """Ask all members; keep the best of their answers and of the constants."""

@@ -201,14 +201,24 @@ class _PerTask:
         self.oracle, self.fitting, self.sample = oracle, fitting, sample
         tasks, labels = constant_tasks(sample)
         self.constants = {int(t): bool(label) for t, label in zip(tasks, labels, strict=True)}
-        self.memory = _Memory(oracle.reuse)
+        self.recent = _Memory(oracle.reuse)
         self.told: set[int] = set()
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Return nothing: without ``reuse`` an answer depends on the costs alone."""
+        if self.oracle.reuse > 0:
+            raise InputError(
+                f"a run that can be resumed needs WeightedOracle(reuse=0); got "
+                f"reuse={self.oracle.reuse:g}: what it answers depends on classifiers from before, "
+                "which a checkpoint does not tell apart."
+            )
+        return {}
 
     def __call__(self, costs: Costs) -> FittedClassifiers:
         """Fit one classifier for each task, or take the one that is known."""
         tasks = range(self.sample.m) if costs.tasks is None else costs.tasks.tolist()
         asked = _Round.of(costs, self.sample)
-        known = self.constants | self.memory.recall(asked, set(tasks) - self.constants.keys())
+        known = self.constants | self.recent.recall(asked, set(tasks) - self.constants.keys())
         answers: list[Any] = []
         failed: dict[int, TooFew] = {}
         with self._fitting(asked, [task for task in tasks if task not in known]) as fitted:
@@ -219,7 +229,7 @@ class _PerTask:
                 answers.append(answer)
                 if self.oracle.progress is not None:
                     self.oracle.progress(len(answers), len(tasks))
-        self.memory.keep(asked, dict(zip(tasks, answers, strict=True)))
+        self.recent.keep(asked, dict(zip(tasks, answers, strict=True)))
         self._tell(failed)
         return FittedClassifiers(answers, self.oracle.classes)
 

@@ -5,7 +5,8 @@ features, and the certificate. The training individuals are people's data: they 
 request (``extendable=True``), and then the file can make classifiers for tasks that come later.
 """
 
+from averagefair.persistence.checkpoint import Checkpoint
 from averagefair.persistence.estimators import TRUSTED, UntrustedError
 from averagefair.persistence.model_file import ModelFile, load, read_model, save
 
-__all__ = ["TRUSTED", "ModelFile", "UntrustedError", "load", "read_model", "save"]
+__all__ = ["TRUSTED", "Checkpoint", "ModelFile", "UntrustedError", "load", "read_model", "save"]

@@ -6,22 +6,35 @@ import json
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra
 
-FORMAT, VERSION = "averagefair model", 1
 Arrays = dict[str, NDArray[Any]]
 
 
-def pack(arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any]) -> bytes:
+class Format(NamedTuple):
+    """What a file is, as its manifest says, and the version of how it is written."""
+
+    name: str
+    version: int
+    words: str
+
+
+MODEL = Format("averagefair model", 1, "model file")
+CHECKPOINT = Format("averagefair checkpoint", 1, "file of a checkpoint")
+
+
+def pack(
+    arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any], kind: Format = MODEL
+) -> bytes:
     """Return the content of a file."""
     save = extra("safetensors.numpy", "files").save
     whole = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
-    text = json.dumps({"format": FORMAT, "version": VERSION, **manifest}, allow_nan=False)
+    text = json.dumps({"format": kind.name, "version": kind.version, **manifest}, allow_nan=False)
     # An array, since metadata of several entries is written in any order.
     sealed = {**whole, "digest": digest(whole, text)}
     return bytes(save(sealed, {"manifest": text}))
@@ -37,8 +50,8 @@ def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> NDArray[np.uint8]:
     return np.frombuffer(found.digest(), dtype=np.uint8)
 
 
-def unpack(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
-    """Read a file's arrays and manifest; refuse what is no model file, or not as it was written.
+def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, Any]]:
+    """Read a file's arrays and manifest; refuse what is no such file, or not as it was written.
 
     safetensors holds the sizes against the length of the file before anything is allocated.
     """
@@ -47,20 +60,20 @@ def unpack(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
         with safe_open(str(path), framework="numpy") as file:
             text = (file.metadata() or {}).get("manifest", "{}")
             manifest = json.loads(text, parse_constant=_no_number)
-            if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-                raise InputError(f"{path} is not a model file of averagefair.")
+            if not isinstance(manifest, dict) or manifest.get("format") != kind.name:
+                raise InputError(f"{path} is not a {kind.words} of averagefair.")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except InputError:
         raise
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     except Exception as error:  # of a foreign file anything may be wrong
-        raise InputError(f"{path} is not a whole model file: {error}.") from None
+        raise InputError(f"{path} is not a whole {kind.words}: {error}.") from None
     version = manifest.get("version")
-    if version != VERSION or type(version) is not int:
+    if version != kind.version or type(version) is not int:
         raise InputError(
             f"{path} has version {version!r} of the format; this release of averagefair reads "
-            f"version {VERSION}. Use the release that wrote it: {manifest.get('made_by')}."
+            f"version {kind.version}. Use the release that wrote it: {manifest.get('made_by')}."
         )
     written = arrays.pop("digest", None)
     if written is None or not np.array_equal(written, digest(arrays, text)):

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# What reading a file that does not fit may raise.
+MISFITS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
 
 @dataclass(frozen=True, eq=False)
 class Contents:

@@ -22,7 +22,7 @@ from averagefair.mixture import Mixture
 from averagefair.oracles.feature_map import FeatureMap, split_map
 from averagefair.persistence.classifiers import read_mixture, write_mixture
 from averagefair.persistence.container import Arrays, pack, unpack
-from averagefair.persistence.contents import Contents
+from averagefair.persistence.contents import MISFITS, Contents
 from averagefair.persistence.estimators import UntrustedError
 from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
 from averagefair.persistence.settings import as_named, from_named
@@ -35,8 +35,6 @@ SOLVERS: dict[str, type[Any]] = {
     "column_generation": ColumnGeneration,
     "exponentiated_gradient": ExponentiatedGradient,
 }
-# What reading a file that does not fit may raise.
-_MISFITS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +150,7 @@ def read_model(path: str | Path, *, trusted: Sequence[str] = ()) -> ModelFile:
         model = KINDS[manifest["kind"]](contents)
     except UntrustedError as error:
         raise UntrustedError(f"{path}: {error}") from None
-    except _MISFITS as error:
+    except MISFITS as error:
         raise InputError(
             f"{path} is damaged: its manifest and its arrays do not fit ({error})."
         ) from error

@@ -1,0 +1,141 @@
+"""The folder of a checkpoint: files that are whole or not there, of one run at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from averagefair.errors import InputError
+from averagefair.files import check_output
+from averagefair.persistence.container import CHECKPOINT, unpack
+from averagefair.persistence.contents import MISFITS, Contents
+from averagefair.persistence.estimators import UntrustedError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two runs in one folder are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+SUFFIX = ".checkpoint"
+_LOCK = "lock"
+
+
+class Folder:
+    """Where a checkpoint is kept.
+
+    Parameters
+    ----------
+    path : str or Path
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._held: int | None = None
+
+    def file(self, name: str) -> Path:
+        """Return where a part is kept."""
+        return self.path / f"{name}{SUFFIX}"
+
+    def answers(self, first: int) -> Path:
+        """Return where the answers from this one on are kept."""
+        return self.file(f"answers-{first:08d}")
+
+    def take(self, *, resume: bool) -> None:
+        """Make the folder, or take over what is there; refuse one that is in use or not empty."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be made a folder for checkpoints: {error.strerror}."
+            ) from None
+        check_output(str(self.file("trial")))
+        self._lock()
+        with self.released_on_error():
+            if not resume and any(self._own()):
+                raise InputError(
+                    f"{self.path} holds the checkpoint of an earlier run. Go on with that by "
+                    "resume=True (--resume), or give another folder."
+                )
+            for part in self.path.glob(".*.part"):  # half a file of a run that was killed
+                part.unlink(missing_ok=True)
+
+    def _lock(self) -> None:
+        if fcntl is None:
+            return
+        held = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(held)
+            raise InputError(
+                f"{self.path} is in use by another run; wait for it, or give another folder."
+            ) from None
+        self._held = held
+
+    def release(self) -> None:
+        """Let others use the folder."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    @contextmanager
+    def released_on_error(self) -> Iterator[None]:
+        """Let others use the folder if the block fails."""
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
+
+    @contextmanager
+    def reading(
+        self, path: Path, run: Mapping[str, Any], trusted: Sequence[str] = ()
+    ) -> Iterator[Contents]:
+        """Read a file of this run; refuse another run's, and what does not fit."""
+        arrays, manifest = unpack(path, CHECKPOINT)
+        known = manifest.get("run")
+        if known != dict(run):
+            raise InputError(
+                f"{self.path} holds the checkpoint of another run: {_difference(known, run)}. "
+                "Resume with the settings and data of that run, or give another folder."
+            )
+        try:
+            yield Contents(arrays, manifest, tuple(trusted))
+        except UntrustedError as error:
+            raise UntrustedError(f"{path}: {error}") from None
+        except MISFITS as error:
+            raise InputError(
+                f"{path} is damaged: what it holds does not fit ({error}). Remove {self.path} to "
+                "begin anew."
+            ) from error
+
+    def remove_answers(self) -> None:
+        """Remove all answers, the first last: those before a gap are never taken for all."""
+        for path in reversed(self._own()):
+            if path.name.startswith("answers-"):
+                path.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove everything of a checkpoint, and the folder if nothing else is in it."""
+        for path in (*self._own(), self.path / _LOCK):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
+
+    def _own(self) -> list[Path]:
+        return sorted(self.path.glob(f"*{SUFFIX}"))
+
+
+def _difference(known: Any, run: Mapping[str, Any]) -> str:
+    """Say in what a recorded run differs from this one."""
+    if not isinstance(known, dict):
+        return "it says nothing of itself"
+    for name in (*run, *known):
+        if known.get(name) != run.get(name):
+            if name == "data":
+                return "its data differ"
+            return f"its {name} was {known.get(name)!r}, and is {run.get(name)!r}"
+    return "something differs"
