@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -317,8 +316,6 @@ def _described(setting: Any) -> Any:
         kept = [field for field in fields(setting) if field.repr and field.name not in _LIMITS]
         parts = {field.name: _described(getattr(setting, field.name)) for field in kept}
         return {"kind": type(setting).__name__, **parts}
-    with suppress(TypeError, ValueError):
-        value = plain(setting)
-        if value is None or isinstance(value, bool | int | float | str):
-            return value
+    if setting is None or isinstance(setting, bool | int | float | str | np.generic):
+        return plain(setting)
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(setting))
