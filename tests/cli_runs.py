@@ -89,6 +89,7 @@ for line in jobs:
     child = os.fork()
     if child == 0:
         break
+    os.write(answers, f"{child}\\n".encode())
     _, status = os.waitpid(child, 0)
     os.write(answers, f"{os.waitstatus_to_exitcode(status)}\\n".encode())
 else:
@@ -118,8 +119,11 @@ main()
         self._server.wait()
         self._folder.cleanup()
 
-    def run(self, folder, *args, code=0, stdin=b""):
-        """As the function of that name."""
+    def run(self, folder, *args, code=0, stdin=b"", meanwhile=None):
+        """As the function of that name.
+
+        ``meanwhile`` is called with the number of the process once it has begun.
+        """
         streams = [Path(self._folder.name) / name for name in ("stdin", "stdout", "stderr")]
         for path, content in zip(streams, (stdin, b"", b""), strict=True):
             path.write_bytes(content)
@@ -127,6 +131,9 @@ main()
         job = {"folder": str(folder), "args": args, "streams": [*map(str, streams)]}
         self._server.stdin.write(json.dumps(job) + "\n")
         self._server.stdin.flush()
+        process = int(self._server.stdout.readline())
+        if meanwhile is not None:
+            meanwhile(process)
         returncode = int(self._server.stdout.readline())
         return _checked(args, returncode, streams[1].read_bytes(), streams[2].read_bytes(), code)
 

@@ -1,0 +1,299 @@
+"""Killed at any moment: what is on disk is whole, and a run that goes on loses nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cli_runs import command, environment, fixture_forks, write  # noqa: F401
+from model_files import contents
+from reliability import record
+
+from averagefair import load
+from averagefair.datasets import make_synthetic
+
+PEOPLE = make_synthetic(n=150, m=20, d=8, random_state=0)
+COLUMNS = [f"x{place}" for place in range(8)]
+TASKS = [f"task_{place}" for place in range(20)]
+COMMON = ("people.csv", "--tasks", "task_*", "--quiet", "--seed", "3")
+RUNS = {
+    "fit": ("fit", *COMMON, "--alpha", "0.05", "-o", "fair.model"),
+    "gradient": (
+        *("fit", *COMMON, "--alpha", "0.05", "-o", "fair.model"),
+        *("--solver", "published", "--oracle", "logistic", "--max-rounds", "60"),
+    ),
+    "curve": (
+        *("frontier", *COMMON, "--alphas", "0.05,0.1", "--oracle", "regression"),
+        *("--model", "fair.model", "--extendable"),
+    ),
+}
+KEPT = ("--checkpoint", "kept", "--checkpoint-every", "0.05", "--resume")
+
+
+@dataclass
+class Tally:
+    """What happened to killed runs."""
+
+    killed: int = 0
+    resumed: int = 0
+    finished: int = 0
+    models: int = 0
+
+
+def put_people(folder):
+    folder.mkdir(exist_ok=True)
+    rows = np.hstack([PEOPLE.X, PEOPLE.Y.astype(int)]).tolist()
+    rows = [[*row[:8], *map(int, row[8:])] for row in rows]
+    write(folder / "people.csv", [*COLUMNS, *TASKS], rows)
+
+
+def decisive(path):
+    """Return all that a model file holds but how long it took."""
+    arrays, manifest = contents(path)
+    del arrays["digest"], manifest["certificate"]["seconds"]
+    return arrays, manifest
+
+
+def assert_same_model(one, other):
+    (arrays, manifest), (others, other_manifest) = decisive(one), decisive(other)
+    assert manifest == other_manifest
+    assert arrays.keys() == others.keys()
+    for name, part in arrays.items():
+        np.testing.assert_array_equal(part, others[name], err_msg=name)
+
+
+def kill_after(seconds):
+    def kill(process):
+        time.sleep(seconds)  # a moment of its own choosing is what this is about
+        os.kill(process, signal.SIGKILL)
+
+    return kill
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(2, id="few"), pytest.param(34, id="many", marks=pytest.mark.long)]
+)
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, count, forks, tmp_path):
+    args, rng, tally = RUNS[kind], np.random.default_rng(len(kind)), Tally()
+    put_people(tmp_path / "whole")
+    start = time.perf_counter()
+    ended = forks.run(tmp_path / "whole", *args, code=None).returncode
+    takes = time.perf_counter() - start
+    assert ended in (0, 4)
+    attempt = 0
+    while tally.killed < count:
+        folder = tmp_path / f"attempt-{attempt}"
+        attempt += 1
+        put_people(folder)
+        code = None
+        while code is None:
+            enough = tally.killed >= count
+            wait = None if enough else kill_after(rng.uniform(0.0, 1.2 * takes))
+            code = forks.run(folder, *args, *KEPT, code=None, meanwhile=wait).returncode
+            model = folder / "fair.model"
+            if model.exists():
+                load(model)  # whole, whatever happened
+                tally.models += 1
+            if code == -signal.SIGKILL:
+                tally.killed += 1
+                tally.resumed += (folder / "kept").exists()
+                code = None
+        assert code == ended
+        assert_same_model(model, tmp_path / "whole" / "fair.model")
+        assert not list(folder.glob(".*")) or tally.killed, "half a file that nobody was killed in"
+        tally.finished += 1
+    record(
+        f"crash-{kind}",
+        what=f"runs ({kind}) killed by SIGKILL at random moments, then resumed",
+        count=tally.killed,
+        outcome=f"{tally.finished} runs came to the uninterrupted result, all the same bits; "
+        f"{tally.models} model files found on the way, all whole; 0 losses",
+    )
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(3, id="few"), pytest.param(100, id="many", marks=pytest.mark.long)]
+)
+def test_a_model_is_the_old_one_or_the_new_one(count, forks, tmp_path):
+    """Save one over the other without end, and be killed."""
+    put_people(tmp_path)
+    models = {}
+    for alpha in ("0.05", "0.2"):
+        args = ("fit", *COMMON, "--alpha", alpha, "--oracle", "regression", "--extendable")
+        forks.run(tmp_path, *args, "-o", f"{alpha}.model")
+        models[alpha] = (tmp_path / f"{alpha}.model").read_bytes()
+    rng, found = np.random.default_rng(0), dict.fromkeys(models, 0)
+    target = tmp_path / "fair.model"
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVERS, *(f"{alpha}.model" for alpha in models), "fair.model"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as savers:
+        for _ in range(count):
+            savers.stdin.write("\n")
+            savers.stdin.flush()
+            process = int(savers.stdout.readline())
+            kill_after(rng.uniform(0.0, 0.1))(process)
+            assert int(savers.stdout.readline()) == -signal.SIGKILL
+            if target.exists():
+                load(target)
+                certificate = contents(target)[1]["certificate"]
+                found[str(certificate["requested_alpha"])] += 1
+        savers.stdin.close()
+    assert sum(found.values()) >= count // 2
+    record(
+        "crash-save",
+        what="processes that save one model over another, killed by SIGKILL",
+        count=count,
+        outcome=f"{found['0.05']} times the one, {found['0.2']} times the other, "
+        f"{count - sum(found.values())} times none yet; 0 losses",
+    )
+
+
+SAVERS = """
+import os, sys
+from averagefair import load, save
+
+*paths, target = sys.argv[1:]
+models = [load(path) for path in paths]
+for _ in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        while True:
+            for one in models:
+                save(one, target, extendable=True)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+# --- ended from outside, and by limits -----------------------------------------------------------
+
+LONG = ("fit", *COMMON, "--alpha", "0.02", "-o", "fair.model")
+SIGNALS = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM}
+
+
+def signal_once_there(number, path):
+    """Send a signal once a file is there: then the run has found something."""
+
+    def send(process):
+        end = time.monotonic() + 60
+        while not any(path.parent.glob(path.name)) and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(process, number)
+
+    return send
+
+
+@pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS.keys())
+@pytest.mark.parametrize("kind", ["fit", "curve"])
+def test_a_signal_ends_a_run_with_the_best_answer_so_far(number, kind, forks, tmp_path):
+    put_people(tmp_path)
+    args = LONG if kind == "fit" else RUNS["curve"]
+    done = forks.run(
+        tmp_path,
+        *(*args, *KEPT),
+        code=4,
+        meanwhile=signal_once_there(number, tmp_path / "kept" / "answers*"),
+    )
+    assert "go on with: --checkpoint kept --resume" in done.out
+    assert "interrupted" in (done.out + done.err).replace("\n", " ")
+    found = load(tmp_path / "fair.model")
+    assert found.certificate_.stop_reason.name == "INTERRUPTED"
+    assert found.certificate_.met
+    forks.run(tmp_path, *args, *KEPT)
+    assert load(tmp_path / "fair.model").certificate_.stop_reason.name != "INTERRUPTED"
+    assert not (tmp_path / "kept").exists()
+
+
+LIMITS = {"time": ("--time-limit", "0.2"), "rounds": ("--max-rounds", "3")}
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS.keys())
+def test_a_limit_ends_a_run_with_the_best_answer_so_far(limit, forks, tmp_path):
+    put_people(tmp_path)
+    done = forks.run(tmp_path, *LONG, *limit, code=4)
+    assert "saved: fair.model" in done.out
+    assert load(tmp_path / "fair.model").certificate_.met
+    curve = ("frontier", *COMMON, "--alphas", "0.02,0.1", "--table", "curve.csv")
+    forks.run(tmp_path, *curve, *limit, code=4)
+    assert (tmp_path / "curve.csv").exists()
+
+
+def test_all_rounds_of_the_published_setting_are_no_limit(forks, tmp_path):
+    put_people(tmp_path)
+    args = ("fit", *COMMON, "--alpha", "0.2", "--solver", "published", "-o", "fair.model")
+    forks.run(tmp_path, *args)
+    forks.run(tmp_path, *args, "--max-rounds", "20", code=4)
+
+
+@pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS.keys())
+def test_with_nothing_found_yet_nothing_is_written(number, tmp_path):
+    put_people(tmp_path)
+    process = subprocess.Popen(
+        command("fit", "-", "--tasks", "task_*", "-o", "fair.model"),
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    process.stdin.write((tmp_path / "people.csv").read_bytes()[:100])
+    process.stdin.flush()
+    # It waits for the rest of the table; the handler is there once Python has loaded it.
+    while not reads(process.pid):
+        assert process.poll() is None, process.stderr.read()
+    process.send_signal(number)
+    out, err = process.communicate()
+    assert process.returncode == (130 if number == signal.SIGINT else 143)
+    assert out == b""
+    assert b"stopped; nothing was written" in err
+    assert b"Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def reads(process):
+    """Return whether a process waits for something to read."""
+    try:
+        with open(f"/proc/{process}/syscall") as file:
+            return file.read().split()[:2] == ["0", "0x0"]
+    except OSError:
+        pytest.skip("this system does not tell what a process waits for")
+
+
+def test_resume_needs_a_checkpoint(forks, tmp_path):
+    put_people(tmp_path)
+    for name in ("fit", "curve"):
+        done = forks.run(tmp_path, *RUNS[name], "--resume", code=2)
+        assert "--checkpoint" in done.err
+    assert "--checkpoint" in forks.run(tmp_path, "reproduce", "synthetic", "--resume", code=2).err
+
+
+@pytest.mark.long
+def test_a_reproduction_that_was_ended_goes_on(forks, tmp_path):
+    args = ("reproduce", "synthetic", "--quick", "--jobs", "1")
+    forks.run(tmp_path, *args, "-o", "whole")
+    kept = ("-o", "again", "--checkpoint", "kept")
+    done = forks.run(
+        tmp_path,
+        *(*args, *kept),
+        code=4,
+        meanwhile=signal_once_there(signal.SIGTERM, tmp_path / "kept" / "job-*"),
+    )
+    assert "what was done is kept in kept" in done.err
+    assert not (tmp_path / "again").exists()
+    assert "earlier run" in forks.run(tmp_path, *args, *kept, code=2).err
+    forks.run(tmp_path, *args, *kept, "--resume")
+    tables = {path.name: path.read_bytes() for path in (tmp_path / "whole/tables").iterdir()}
+    assert tables == {
+        path.name: path.read_bytes() for path in (tmp_path / "again/tables").iterdir()
+    }
+    assert not (tmp_path / "kept").exists()
