@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +70,8 @@ def assert_same_model(one, other):
 def kill_after(seconds):
     def kill(process):
         time.sleep(seconds)  # a moment of its own choosing is what this is about
-        os.kill(process, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it was done before
+            os.kill(process, signal.SIGKILL)
 
     return kill
 
@@ -188,7 +190,8 @@ def signal_once_there(number, path):
         end = time.monotonic() + 60
         while not any(path.parent.glob(path.name)) and time.monotonic() < end:
             time.sleep(0.01)
-        os.kill(process, number)
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
     return send
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -306,6 +307,18 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         self.training_individuals()
         return self.mapping_.extend(Y, task_names=task_names)
+
+    def save(self, path: str | Path, *, extendable: bool = False) -> None:
+        """Write the model to one file, without pickle; :func:`averagefair.load` reads it.
+
+        Parameters
+        ----------
+        path, extendable
+            As for :func:`averagefair.save`.
+        """
+        from averagefair.persistence import save
+
+        save(self, path, extendable=extendable)
 
     def training_individuals(self) -> Sample:
         """Return the people the model was learned from, without their labels.

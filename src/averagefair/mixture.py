@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,12 @@ class Mixture:
             chances = space.to_host(self._map_and_decide(features[rows, :], rows.start))
             out[rows] = uniform(self.seed, people[rows], tasks) < chances
         return space.asarray(out)
+
+    def save(self, path: str | Path) -> None:
+        """Write the classifiers to one file, without pickle; :func:`averagefair.load` reads it."""
+        from averagefair.persistence import save
+
+        save(self, path)
 
     def _where_it_is(self, work: Any, X: Any, ids: Any | None, dtype: type) -> Any:
         """Answer a Dask collection with a lazy one."""

@@ -11,10 +11,6 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
@@ -138,6 +134,9 @@ def weight_name(estimator: Any) -> str:
     >>> weight_name(make_pipeline(LogisticRegression()))
     'logisticregression__sample_weight'
     """
+    from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+    from sklearn.pipeline import Pipeline
+
     direct = has_fit_parameter(estimator, "sample_weight")
     if sklearn.get_config()["enable_metadata_routing"]:
         asked = direct or get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
@@ -157,6 +156,9 @@ def weight_name(estimator: Any) -> str:
 
 def _handed_on(estimator: Any) -> list[Any]:
     """List the classifiers that one hands its weights on to, by the name sample_weight alone."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import StackingClassifier, VotingClassifier
+
     if isinstance(estimator, VotingClassifier | StackingClassifier):
         last = getattr(estimator, "final_estimator", None)
         inner = [one for _, one in estimator.estimators] + [last]
