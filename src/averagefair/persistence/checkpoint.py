@@ -276,13 +276,15 @@ class _Recorder:
                 parts = zip((key.tobytes() for key in keys), answers, strict=True)
                 self.known += [Kept(key, tasks, answer) for key, answer in parts]
         self.written = len(self.known)
-        if not memory_of(self.response):
+        fresh = {name: part.copy() for name, part in memory_of(self.response).items()}
+        if not fresh:
             return
         after, path = 0, self.folder.file(MEMORY)
         if path.exists():
             with self.folder.reading(path, self.run, trusted) as contents:
                 self.memory, after = dict(contents.arrays), contents.whole("after")
                 remind(self.response, self.memory)  # refused now if it does not fit
+                remind(self.response, fresh)
         if after < len(self.known):  # killed between the answers and the memory
             memory = self.memory
             self._keep_first(after)

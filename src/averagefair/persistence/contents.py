@@ -70,6 +70,7 @@ class Contents:
         value = self.manifest[name]
         if not isinstance(value, list) or any(type(one) is not str for one in value):
             raise ValueError(f"{name} are no names")
+        "".join(value).encode()  # half a character, which JSON can hold, is none
         if len(set(value)) < len(value) or count not in (None, len(value)):
             raise ValueError(f"{name} are {len(value)} names")
         return tuple(value)
@@ -82,7 +83,7 @@ def as_text(names: NDArray[Any]) -> NDArray[np.uint8]:
 
 def from_text(part: NDArray[np.uint8], count: int) -> NDArray[Any]:
     """Return the names that `as_text` wrote."""
-    names = json.loads(part.tobytes())
+    names = json.loads(part.tobytes().decode())  # UTF-8: of bytes, json would guess
     if (
         not isinstance(names, list)
         or len(names) != count

@@ -8,19 +8,21 @@ those are accepted here, and looked through before anybody uses them.
 
 from __future__ import annotations
 
-import io
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
+from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator
 
 from averagefair.errors import InputError, extra, some_of
 from averagefair.oracles.feature_map import said
+from averagefair.persistence.weighing import check_weight
 
 TRUSTED = (
     "numpy.dtype",  # the kind of an array's cells: KBinsDiscretizer, SimpleImputer
@@ -35,8 +37,9 @@ TRUSTED = (
 )
 """What skops leaves to its readers and a reader need not accept: scikit-learn's own objects hold
 it, and it runs nothing."""
-# Compiled code that takes what it is handed: what they hold cannot be looked through.
-_COMPILED = ("SVC", "NuSVC")
+# Compiled code that takes what it is handed, and what these hold cannot be looked through.
+_COMPILED = "BaseLibSVM"
+_DEFINING = ("t", "c", "k", "extrapolate", "axis")
 
 
 class UntrustedError(InputError):
@@ -63,8 +66,7 @@ def to_bytes(thing: Any, what: str) -> NDArray[np.uint8]:
         _for_each(own, _to_plain)
         data = skops.dumps(own)
         # What cannot be read again is told now, while there is a model.
-        every = (*TRUSTED, *skops.get_untrusted_types(data=data), *_names_of(_COMPILED))
-        _restored(data, every)
+        _restored(data, [*TRUSTED, *skops.get_untrusted_types(data=data)])
     except Exception as error:  # of a stranger's object anything may be odd
         raise InputError(
             f"{what} cannot be stored: {said(error)}. Use scikit-learn's own, or classes and "
@@ -88,14 +90,13 @@ def from_bytes(data: NDArray[np.uint8], trusted: Sequence[str], what: str, made:
     """
     skops, content = extra("skops.io", "files"), data.tobytes()
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as file:
-            # Stored, not compressed: a small file must not fill the memory.
-            if sum(one.file_size for one in file.infolist()) > len(content):
-                raise ValueError("it is larger than it looks")
+        check_weight(content)
         accepted = {*TRUSTED, *trusted}
         unknown = [one for one in skops.get_untrusted_types(data=content) if one not in accepted]
         if not unknown:
-            return _restored(content, accepted)
+            thing = _restored(content, accepted)
+            _for_each(thing, partial(_refuse_compiled, accepted=accepted))
+            return thing
     except UntrustedError:
         raise
     except Exception as error:  # of a foreign file anything may be wrong
@@ -113,78 +114,76 @@ def _untrusted(what: str, unknown: Sequence[str]) -> UntrustedError:
     )
 
 
-def _restored(data: bytes, accepted: Sequence[str] | set[str]) -> Any:
+def _restored(data: bytes, accepted: Collection[str]) -> Any:
     thing = extra("skops.io", "files").loads(data, trusted=sorted(accepted))
-    compiled = [
-        name
-        for one in _each(thing)
-        if type(one).__name__ in _COMPILED and (name := _name(type(one))) not in accepted
-    ]
-    if compiled:
-        raise _untrusted("what it holds", sorted(set(compiled)))
     _for_each(thing, _from_plain)
     _for_each(thing, _look_through)
     return thing
 
 
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _names_of(kinds: Sequence[str]) -> list[str]:
-    import sklearn.svm
-
-    return [_name(getattr(sklearn.svm, kind)) for kind in kinds]
+def _refuse_compiled(part: Any, *, accepted: Container[str]) -> None:
+    kind = type(part)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if _COMPILED in {one.__name__ for one in kind.__mro__} and name not in accepted:
+        raise _untrusted("what it holds", [name])
 
 
 # --- looking through -----------------------------------------------------------------------------
 
 
-def _each(thing: Any, known: set[int] | None = None) -> Iterator[Any]:
-    """Yield an object and all that it is made of, each once."""
-    known = set() if known is None else known
-    if id(thing) in known:
-        return
-    known.add(id(thing))
-    yield thing
-    parts: Any = ()
-    if isinstance(thing, dict):
-        parts = thing.values()
-    elif isinstance(thing, list | tuple | set | frozenset):
-        parts = thing
-    elif isinstance(thing, np.ndarray):
-        parts = thing.ravel().tolist() if thing.dtype == object else ()
-    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
-        parts = vars(thing).values()
-    for part in list(parts):
-        if not isinstance(part, str | bytes | int | float | bool | None):
-            yield from _each(part, known)
-
-
 def _for_each(thing: Any, change: Callable[[Any], None]) -> None:
-    for part in list(_each(thing)):
-        change(part)
+    """Hand on an object and all that can be reached from it, each once.
+
+    Whatever may hold something is looked into: what is not looked through is not checked, and
+    compiled code believes what it is handed.
+    """
+    seen: dict[int, Any] = {}
+    left = [thing]
+    while left:
+        one = left.pop()
+        if id(one) not in seen:
+            seen[id(one)] = one
+            left += _held_by(one)
+    for one in seen.values():
+        change(one)
+
+
+def _held_by(thing: Any) -> list[Any]:
+    """Return what an object holds."""
+    if isinstance(thing, str | bytes | bytearray | int | float | type | FunctionType | ModuleType):
+        return []
+    if isinstance(thing, np.ndarray):
+        return [*thing.flat] if thing.dtype.hasobject else []
+    held = [*getattr(thing, "__dict__", {}).values()]
+    if isinstance(thing, Mapping):
+        held += [*thing.keys(), *thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset):
+        held += [*thing]
+    elif isinstance(thing, partial):
+        held += [thing.func, thing.args, thing.keywords]
+    elif isinstance(thing, MethodType):
+        held += [thing.__self__]
+    return held
 
 
 def _to_plain(part: Any) -> None:
     """Leave of a spline what defines it: how SciPy keeps it differs from release to release."""
-    if type(part).__name__ == "BSpline" and "t" not in vars(part):
-        kept = {name: getattr(part, name) for name in ("t", "c", "k", "extrapolate", "axis")}
+    if isinstance(part, BSpline):
+        kept = {name: getattr(part, name) for name in _DEFINING}
         vars(part).clear()
         vars(part).update(kept)
 
 
 def _from_plain(part: Any) -> None:
     """Make a spline again; SciPy refuses knots and coefficients that do not fit."""
-    if type(part).__name__ != "BSpline":
+    if not isinstance(part, BSpline):
         return
     kept = dict(vars(part))
-    if kept.keys() == {"t", "c", "k", "extrapolate", "axis"}:
-        vars(part).clear()
-        coefficients = np.moveaxis(kept["c"], 0, kept["axis"])
-        part.__init__(kept["t"], coefficients, kept["k"], kept["extrapolate"], kept["axis"])
-    elif "_asarray" not in kept:
+    if kept.keys() != {*_DEFINING}:
         raise ValueError("a spline is not as it was written")
+    vars(part).clear()
+    coefficients = np.moveaxis(kept["c"], 0, kept["axis"])
+    part.__init__(kept["t"], coefficients, kept["k"], kept["extrapolate"], kept["axis"])
 
 
 def _look_through(part: Any) -> None:

@@ -25,7 +25,7 @@ from averagefair.persistence.container import Arrays, pack, unpack
 from averagefair.persistence.contents import MISFITS, Contents
 from averagefair.persistence.estimators import UntrustedError
 from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
-from averagefair.persistence.settings import as_named, from_named
+from averagefair.persistence.settings import as_named, one_of
 from averagefair.rates import RATES, resolve_rates
 from averagefair.rows import PRECISIONS
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
@@ -210,8 +210,8 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     model = AverageFairClassifier(
         alpha=request.alpha,
         rate=rate,
-        oracle=_behind_map(from_named(parameters["oracle"], ORACLES, contents), classifiers),
-        solver=from_named(parameters["solver"], SOLVERS, contents),
+        oracle=_behind_map(one_of(parameters["oracle"], ORACLES, contents), classifiers),
+        solver=one_of(parameters["solver"], SOLVERS, contents),
         beta=request.beta,
         max_influence=request.max_influence,
         random_state=parameters["random_state"],
@@ -271,6 +271,8 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
     figures += [getattr(certificate, name) for name in (*own, *counts)]
     if any(isinstance(one, bool) or not isinstance(one, Real) for one in figures):
         raise ValueError("the certificate holds what is no number")
+    if not isinstance(certificate.trouble, str):
+        raise ValueError("the certificate's trouble is no words")
     return certificate
 
 

@@ -21,7 +21,7 @@ from averagefair.oracles import (
 from averagefair.parts import Part
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents, as_text, from_text
-from averagefair.persistence.settings import as_named, from_named
+from averagefair.persistence.settings import as_named, one_of
 from averagefair.rows import ArrayRows
 from averagefair.sample import Sample
 from averagefair.spaces import to_host
@@ -87,8 +87,8 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
     features = contents.array("people.features", None, width)
     n = len(features)
     weights = contents.array("people.weights", n)
-    if (weights < 0).any():
-        raise ValueError("people.weights are negative")
+    if (weights < 0).any() or not 0.0 < weights.sum() < np.inf:
+        raise ValueError("people.weights are no weights")
     people = Sample._of(
         rows=ArrayRows(Part(features, np.empty((n, 0), dtype=np.int8), str(features.dtype))),
         individual_weights=weights,
@@ -100,11 +100,14 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
         named_tasks=classifiers.named_tasks,
         feature_map=feature_map,
     )
+    oracle = one_of(known["oracle"], ORACLES, contents)
+    if type(oracle) not in ORACLES.values():
+        raise ValueError("mapping has no oracle")
     rounds = contents.array("mapping.weights", None, rates * n)
     *chances, zero, one = contents.simplex("mapping.chances", len(rounds) + 2)
     return Mapping(
         individuals=people,
-        oracle=from_named(known["oracle"], ORACLES, contents),
+        oracle=oracle,
         cost_rule=CostRule(
             objective=contents.array("rule.objective", n),
             leverage=[*contents.array("rule.leverage", rates, n)],

@@ -56,10 +56,21 @@ def _setting(value: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> Any:
     return value
 
 
-def from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents) -> Any:
-    """Return the object that `as_named` wrote; its arrays stand in the contents."""
+def one_of(written: Any, kinds: Mapping[str, type[Any]], contents: Contents) -> Any:
+    """Return the object that `as_named` wrote: of one of the kinds, an estimator, or None.
+
+    Its arrays stand in the contents.
+    """
+    found = _from_named(written, kinds, contents)
+    known = type(found) in kinds.values() or isinstance(found, BaseEstimator)
+    if not (found is None or known):
+        raise ValueError(f"{str(written)[:50]!r} is none of {', '.join(kinds)}")
+    return found
+
+
+def _from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents) -> Any:
     if isinstance(written, list):
-        return tuple(from_named(part, kinds, contents) for part in written)
+        return tuple(_from_named(part, kinds, contents) for part in written)
     if not isinstance(written, dict):
         return written
     if "estimator" in written:
@@ -69,6 +80,6 @@ def from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents)
             raise ValueError(f"{written['estimator']} is no estimator")
         return made
     settings = {
-        name: from_named(value, kinds, contents) for name, value in written["settings"].items()
+        name: _from_named(value, kinds, contents) for name, value in written["settings"].items()
     }
     return kinds[written["kind"]](**settings)

@@ -1,0 +1,279 @@
+"""Damaged and malicious model files: each is refused in words, or is a model; nothing is obeyed.
+
+Files of every kind are damaged at random, by accident and by design, and read in a process that
+may take little memory and is watched (see ``mutants`` and ``corruption_jobs``).
+"""
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import corruption_jobs as jobs
+import mutants
+import numpy as np
+import pytest
+import skops.io
+from mutants import COMMAND, FILES, attacks, function, of_map, of_schema, write_files
+from reliability import record
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, SplineTransformer
+from sklearn.random_projection import SparseRandomProjection
+from small_fits import STRANGERS, people
+
+from averagefair import InputError
+from averagefair.persistence import load, save
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::averagefair.UndefinedRateWarning"),
+]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+MEGABYTES = 128
+"""So much more may a process take that reads files of a few kilobytes."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("models")
+    write_files(found)
+    return found
+
+
+def python(code, *args, cwd):
+    """Run code in a process of its own; return what it printed."""
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, args)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+SURVEY = """
+import json, sys
+from pathlib import Path
+from corruption_jobs import survey
+folder, seed, count, megabytes = sys.argv[1:]
+print(json.dumps(survey(Path(folder), int(seed), int(count), int(megabytes))))
+"""
+
+
+@LINUX
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
+def test_every_mutant_is_refused_or_a_model_and_nothing_is_obeyed(count, folder):
+    found = json.loads(python(SURVEY, folder, 20, count, MEGABYTES, cwd=folder))
+    assert found["wrong"] == []
+    tally = found["tally"]
+    assert sum(tally.values()) == count
+    assert {*tally} <= {"refused", "equal", "valid", "undecided"}
+    assert found["slowest"] < jobs.SECONDS
+    assert found["more_megabytes"] < MEGABYTES
+    # Each way of damage was tried, and each way out was taken.
+    assert count < 10_000 or {*found["ways"]} == {
+        way.__name__
+        for way in (
+            *(*mutants.ACCIDENTS, *mutants.HEADS, *mutants.SEALED, *mutants.MAPS),
+            *mutants.LARGE,
+        )
+    }
+    assert min(tally.get(kind, 0) for kind in ("refused", "equal", "valid")) > 0
+    record(
+        "corruption",
+        what=f"model files of {len(FILES)} kinds, damaged at random: bits, lengths, heads, "
+        "manifests and arrays with a digest made anew, parts that name forbidden types",
+        count=count,
+        outcome=f"{tally['refused']:,} refused, {tally['equal']:,} loaded to an equal model, "
+        f"{tally['valid'] + tally.get('undecided', 0):,} (digest made anew) to another valid one; "
+        f"0 others; nothing run or written; at most {found['slowest']:.2f} s each and "
+        f"{found['more_megabytes']:.0f} MB more memory in all",
+    )
+
+
+# --- the judge can fail ---------------------------------------------------------------------------
+
+READERS = {
+    "takes care": "load",
+    "takes anything": "lambda path: originals[0]",
+    "raises another error": "lambda path: (_ for _ in ()).throw(KeyError(path))",
+    "names no file": "lambda path: (_ for _ in ()).throw(InputError('bad'))",
+    "takes memory": "lambda path: bytearray(2**30)",
+    "takes time": "lambda path: [0 for _ in iter(int, 1)]",
+    "runs something": "lambda path: os.system('true') or load(path)",
+    "imports something": "lambda path: importlib.import_module('this') and load(path)",
+    "runs code": "lambda path: exec('1') or load(path)",
+    "writes something": "lambda path: open('other', 'w').close() or load(path)",
+    "is obeyed": "lambda path: pathlib.Path('canary').touch() or load(path)",
+}
+CARELESS = """
+import contextlib, importlib, io, json, os, pathlib, sys
+import corruption_jobs
+from averagefair import InputError
+from averagefair.persistence import load
+corruption_jobs.SECONDS = 0.2
+folder, readers = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
+originals = [load(path) for path in sorted(folder.glob("*.model"))]
+with contextlib.redirect_stdout(io.StringIO()):
+    found = {
+        name: corruption_jobs.survey(folder, 1, 3, 128, read=eval(reader))["wrong"]
+        for name, reader in readers.items()
+    }
+print(json.dumps(found))
+"""
+
+
+@LINUX
+def test_the_judge_notices_careless_readers(folder, tmp_path):
+    for path in folder.glob("*.model"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    found = json.loads(python(CARELESS, tmp_path, json.dumps(READERS), cwd=tmp_path))
+    assert [name for name in READERS if not found[name]] == ["takes care"]
+
+
+# --- what would be obeyed ------------------------------------------------------------------------
+
+
+def file_of(kind, folder):
+    return (folder / f"{[*FILES].index(kind)}.model").read_bytes()
+
+
+@pytest.mark.parametrize("which", range(len(attacks("posix", "system"))))
+def test_no_form_of_a_call_is_accepted(which, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content, path = file_of("function", folder), tmp_path / "fair.model"
+    for module, name in mutants.FORBIDDEN:
+        attack = attacks(module, name)[which]
+
+        def change(schema, members, attack=attack):
+            return {**attack, **{name: schema[name] for name in ("protocol", "_skops_version")}}
+
+        path.write_bytes(of_schema(content, change))
+        with pytest.raises(InputError, match=r"fair\.model"):
+            load(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["fair.model"]
+
+
+def test_whoever_accepts_a_call_by_name_gets_it(folder, tmp_path, monkeypatch):
+    """So that what is refused above would be obeyed if it were not."""
+    monkeypatch.chdir(tmp_path)
+
+    def change(schema, members):
+        schema["content"]["content"]["func"] = function("posix", "system")
+
+    path = tmp_path / "fair.model"
+    path.write_bytes(of_schema(file_of("function", folder), change))
+    with pytest.raises(InputError, match=r"posix\.system"):
+        load(path)
+    model = load(path, trusted=["posix.system"])
+    assert model.classifiers_.feature_map.transformer.func is os.system
+    os.system(COMMAND)  # nosec - what an obeyed file would do
+    assert (tmp_path / mutants.CANARY).exists()
+
+
+# --- what is larger than it looks, or is believed ------------------------------------------------
+
+
+BOMBS = """
+import sys
+from corruption_jobs import *
+signal.signal(signal.SIGPROF, too_long)
+limit_memory(int(sys.argv[1]))
+for path in sys.argv[2:]:
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    print(judge(Path(path), None, True))
+"""
+
+
+@LINUX
+def test_small_files_fill_no_memory_and_take_no_time(folder, tmp_path):
+    content = file_of("splines, extendable", folder)
+    files = {"compressed": of_map(content, lambda data: mutants.compressed())}
+    for name, make in mutants.BOMBS.items():
+        for where in ("content", "more"):  # what the transformer is made of, and what it is not
+            files[f"{name}, {where}"] = of_schema(
+                content,
+                lambda schema, members, make=make, where=where: {**schema, where: make(members)},
+            )
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+        assert len(data) < 3_000_000
+    said = python(BOMBS, MEGABYTES, *(tmp_path / name for name in files), cwd=tmp_path)
+    found = dict(zip(files, said.splitlines(), strict=True))
+    # What no part of the transformer names is not read.
+    assert {name for name, one in found.items() if one != "refused"} <= {
+        "claimed, more",
+        "deep, more",
+    }
+    assert {*found.values()} <= {"refused", "valid"}
+
+
+HOLDERS = {
+    "a list": lambda splines: splines,
+    "a tuple": tuple,
+    "an array": lambda splines: np.array([*splines, None], dtype=object)[:-1],
+}
+
+
+@pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS.keys())
+def test_a_spline_that_says_more_than_it_holds_is_refused(hold, folder, tmp_path):
+    """The code that evaluates a spline looks up coefficients without asking how many there are."""
+    transformer = SplineTransformer(n_knots=3).fit(people()[0])
+    for spline in transformer.bsplines_:
+        vars(spline).clear()
+        vars(spline).update(
+            {"_asarray": np.abs, "_t": np.linspace(-3, 3, 999), "_c": np.ones((2, 4)), "k": 3},
+            extrapolate=True,
+            axis=0,
+        )
+    transformer.bsplines_ = hold(transformer.bsplines_)
+    data = skops.io.dumps(transformer)
+    path = tmp_path / "fair.model"
+    path.write_bytes(of_map(file_of("splines, extendable", folder), lambda _: data))
+    with pytest.raises(InputError, match="spline is not as it was written"):
+        load(path)
+
+
+def test_sparse_parts_are_no_bombs(tmp_path):
+    """skops compresses sparse matrices: what a transformer has learned must not be refused."""
+    transformer = make_pipeline(
+        SplineTransformer(n_knots=100),
+        SparseRandomProjection(n_components=150, density=0.1, random_state=0),
+        FunctionTransformer(np.tanh),
+    )
+    one = mutants.mapped(transformer)
+    save(one, tmp_path / "fair.model")
+    kinds = ["scipy.sparse._csr.csr_matrix", "scipy.sparse._csr.csr_array"]
+    same = load(tmp_path / "fair.model", trusted=kinds)
+    assert (same.predict(STRANGERS) == one.predict(STRANGERS)).all()
+
+
+def test_pickles_are_read_nowhere(folder, tmp_path):
+    """An array of objects would be a pickle."""
+
+    class Trap:
+        def __reduce__(self):
+            return os.system, (COMMAND,)
+
+    sink = io.BytesIO()
+    head = {"descr": "|O", "fortran_order": False, "shape": (1,)}
+    np.lib.format.write_array_header_1_0(sink, head)
+    trap = sink.getvalue() + pickle.dumps(Trap())
+
+    def change(data):
+        with zipfile.ZipFile(io.BytesIO(data)) as file:
+            members = {
+                name: trap if name.endswith(".npy") else file.read(name) for name in file.namelist()
+            }
+        return mutants.archive(members)
+
+    path = tmp_path / "fair.model"
+    path.write_bytes(of_map(file_of("kernel", folder), change))
+    with pytest.raises(InputError, match="cannot be read"):
+        load(path)
