@@ -83,6 +83,11 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.individual_rates_, other.individual_rates_)
     np.testing.assert_array_equal(one.history_, other.history_)
     np.testing.assert_array_equal(one.mapping_.weights, other.mapping_.weights)
+    pairs = zip(one.classifiers_.hypotheses, other.classifiers_.hypotheses, strict=True)
+    for pair in pairs:
+        for name in ("coefficients", "intercepts"):
+            if hasattr(pair[0], name):
+                np.testing.assert_array_equal(*(getattr(each, name) for each in pair))
     told = [it.certificate_.to_dict() for it in (one, other)]
     for facts in told:
         del facts["seconds"]

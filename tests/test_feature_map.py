@@ -517,7 +517,7 @@ def test_the_command_line(tmp_path, forks):
     write(tmp_path / "people.csv", [*names, *tasks], np.hstack([X, whole[0]]).tolist())
     write(tmp_path / "new.csv", names, X_NEW.tolist())
     write(tmp_path / "later.csv", later, whole[1].tolist())
-    settings = ("--extendable", "--alpha", "0.2", "--max-rounds", "5", "-q")
+    settings = ("--extendable", "--alpha", "0.2", "-q")
     fit = ("fit", "people.csv", "-t", "task_*", "--oracle", "regression", *settings)
     by_name = {
         "splines": SplineTransformer(),
@@ -541,7 +541,7 @@ def test_the_command_line(tmp_path, forks):
     forks.run(tmp_path, "predict", "later.model", "new.csv", "-o", "later_out.csv")
     assert set(read((tmp_path / "later_out.csv").read_text())) == set(later)
     curve = ("frontier", "people.csv", "-t", "task_*", "--map", "splines", "-q")
-    forks.run(tmp_path, *curve, "--alphas", "0.1,0.2", "--max-rounds", "5", "-o", "r.html")
+    forks.run(tmp_path, *curve, "--alphas", "0.1,0.2", "-o", "r.html")
     forks.run(tmp_path, *fit, "--map", "stars", "-o", "no.model", code=2)
 
 
