@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 import numpy as np
 
 from averagefair.errors import extra
+from averagefair.names import in_a_line
 from averagefair.sample import FloatArray
 
 OBSERVED, NOISE, REQUEST = "#0b4f8a", "#e69f00", "#555555"
@@ -23,6 +25,8 @@ MOST_DOTS = 1000
 MOST_BINS, LEAST_BIN = 100, 1e-3
 MOST_POINTS = 1000
 """Above this many points a line or a band is drawn through fewer."""
+LONGEST_NAME = 28
+"""In letters; one of Chinese, Japanese or Korean is as wide as two."""
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -60,10 +64,32 @@ def new_figure(size: tuple[float, float]) -> Any:
 def finish(ax: Any, *, above: bool = False) -> Any:
     """Take off the box and add the legend: where there is room, or above the axes."""
     ax.spines[["top", "right"]].set_visible(False)
-    if ax.get_legend_handles_labels()[1]:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2} if above else {}
+    labels = ax.get_legend_handles_labels()[1]
+    if labels:
+        columns = 2 if sum(sorted(map(len, labels))[-2:]) <= 2 * LONGEST_NAME else 1
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": columns}
+        place = place if above else {}
         ax.legend(frameon=False, fontsize="small", **place)
     return ax
+
+
+def words(name: Any) -> str:
+    r"""Return a name as matplotlib draws it letter by letter.
+
+    What stands between dollars would be read as a formula, and what begins with an underscore be
+    left out of the legend.
+
+    Examples
+    --------
+    >>> words("$x_1$"), words("_mine"), words("a\nb")
+    ('\\$x_1\\$', ' _mine', 'a\\nb')
+    """
+    text = in_a_line(name, None)
+    wide = np.cumsum([1 + (east_asian_width(letter) in "WF") for letter in text[:LONGEST_NAME]])
+    if len(text) > LONGEST_NAME or wide[-1:].sum() > LONGEST_NAME:
+        text = f"{text[: np.count_nonzero(wide < LONGEST_NAME)]}…"
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def tint(colour: str, strength: float) -> tuple[float, ...]:

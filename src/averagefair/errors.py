@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from averagefair.names import in_a_line
+
 
 class InputError(ValueError):
     """Something handed to averagefair breaks a rule; nothing was changed."""
@@ -79,4 +81,4 @@ def some_of(names: Sequence[Any]) -> str:
     ('ann, bo', '0, 1, 2, 3, 4 and 2 more')
     """
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(str(name) for name in names[:5]) + more
+    return ", ".join(in_a_line(name) for name in names[:5]) + more

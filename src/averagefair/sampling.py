@@ -62,6 +62,7 @@ def id_text(ids: ArrayLike) -> NDArray[np.str_]:
         raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
     if given.dtype.kind == "O":
         text = [_one_id(value) for value in given]
+        _refuse_nul([one or "" for one in text])
         blank = np.array([one is None for one in text], dtype=bool)
         given = np.array([one or "" for one in text], dtype=np.str_)
     elif given.dtype.kind == "f":
@@ -71,12 +72,21 @@ def id_text(ids: ArrayLike) -> NDArray[np.str_]:
         given = np.where(whole, numbers.astype(np.str_), given.astype(np.str_))
     else:
         blank = np.zeros(len(given), dtype=bool)
+        if given.dtype.kind == "U":
+            _refuse_nul(given.tolist())
     if blank.any():
         raise InputError(
             f"ids must not be blank; position {int(np.flatnonzero(blank)[0])} is. Its draws could "
             "not be repeated."
         )
     return given.astype(np.str_)
+
+
+def _refuse_nul(text: list[str]) -> None:
+    """Refuse NUL in an id: NumPy drops it at the end of a word, and two people would be one."""
+    for place, one in enumerate(text):
+        if "\x00" in one:
+            raise InputError(f"ids must not hold the character NUL; position {place} has {one!r}.")
 
 
 def _one_id(value: Any) -> str | None:
@@ -90,7 +100,9 @@ def _one_id(value: Any) -> str | None:
 
 def task_keys(names: Sequence[str]) -> Keys:
     """Return one key for each task name; shape (m,)."""
-    digests = [blake2b(name.encode(), digest_size=8).digest() for name in names]
+    # A name need not be proper text: halves of surrogate pairs have keys too.
+    letters = [name.encode("utf-8", "surrogatepass") for name in names]
+    digests = [blake2b(one, digest_size=8).digest() for one in letters]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 

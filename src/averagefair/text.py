@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from averagefair.names import in_a_line
+
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table with its columns set right, and a rule under the head.
@@ -19,7 +21,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     ------------
       0.1   0.25
     """
-    lines = [list(head), *map(list, rows)]
+    lines = [[in_a_line(cell) for cell in line] for line in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = [
         "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))

@@ -24,6 +24,7 @@ from averagefair.auditing.result import Audit
 from averagefair.auditing.spread import spread
 from averagefair.auditing.tally import tally
 from averagefair.errors import InputError, some_of
+from averagefair.names import in_a_line
 from averagefair.tables import read_categories
 from averagefair.text import figure, plain, table
 
@@ -123,7 +124,7 @@ class Drift:
     def _chance(self) -> str:
         delta = 1.0 - self.audits[0].confidence
         known = [(name, p) for name, p in zip(self.names, self.p_together, strict=True) if p == p]
-        clear = [name for name, p in known if p <= delta]
+        clear = [in_a_line(name) for name, p in known if p <= delta]
         text = f"All batches together: p = {self.p_combined:.3g}."
         if clear:
             return f"{text} Differences between people are more than chance in {', '.join(clear)}."
@@ -137,7 +138,7 @@ class Drift:
             ("The variance of true rates", self.sigma2_changes),
         ):
             moved = [
-                f"{'up' if change.low > 0 else 'down'} in {name}"
+                f"{'up' if change.low > 0 else 'down'} in {in_a_line(name)}"
                 for name, change in zip(self.names[1:], changes, strict=True)
                 if change.low > 0 or change.high < 0
             ]

@@ -63,7 +63,7 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
         ax.axhline(audit.mean.value, color=REQUEST, linestyle="--", linewidth=1, label="mean")
     ax.set(
         xlabel="people, from best off to worst off",
-        ylabel=f"{spoken(audit.rate)} rate",
+        ylabel=f"{drawing.words(spoken(audit.rate))} rate",
         title="Who is worse off",
     )
     ax.locator_params(axis="x", nbins=5)

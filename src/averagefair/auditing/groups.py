@@ -19,6 +19,7 @@ from averagefair.auditing.losses import Losses
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.errors import InputError
+from averagefair.names import in_a_line
 from averagefair.sample import FloatArray
 from averagefair.tables import read_categories, read_columns
 from averagefair.text import figure, table
@@ -98,11 +99,12 @@ class Groups(Frozen):
             return f"By {self.attribute}: nobody with a group has a rate."
         if self.gap <= ROUNDING:
             return (
-                f"By {self.attribute}: all groups have a mean rate of {np.nanmax(self.mean):.3f}."
+                f"By {in_a_line(self.attribute)}: all groups have a mean rate of "
+                f"{np.nanmax(self.mean):.3f}."
             )
         most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
         head = (
-            f"By {self.attribute}: mean rates run from {self.mean[least]:.3f} "
+            f"By {in_a_line(self.attribute)}: mean rates run from {self.mean[least]:.3f} "
             f"({self._called(least)}, {self.people[least]:,} people) to {self.mean[most]:.3f} "
             f"({self._called(most)}, {self.people[most]:,} people)."
         )
@@ -116,8 +118,8 @@ class Groups(Frozen):
 
     def _called(self, place: Any) -> str:
         """Name a group; a number with what it is a number of."""
-        name = str(self.name[place])
-        return f"{self.attribute} {name}" if name[:1].isdigit() else name
+        name = in_a_line(self.name[place])
+        return f"{in_a_line(self.attribute)} {name}" if name[:1].isdigit() else name
 
     def __str__(self) -> str:
         rows = (
@@ -154,11 +156,11 @@ def _view(
     names, codes = read_categories(column, losses.index, losses.n, "groups")
     k = len(names)
     if not names:
-        raise InputError(f"groups: nobody has a {attribute}; every entry is blank.")
+        raise InputError(f"groups: nobody has a {in_a_line(attribute)}; every entry is blank.")
     if k > MOST_GROUPS and k > losses.n / 2:
         raise InputError(
-            f"groups: {attribute} has {k:,} groups for {losses.n:,} people; group people by what "
-            "many of them share, e.g. age in decades rather than an id."
+            f"groups: {in_a_line(attribute)} has {k:,} groups for {losses.n:,} people; group "
+            "people by what many of them share, e.g. age in decades rather than an id."
         )
     of = codes[tally.rated]
     rates = tally.rates[tally.rated][of >= 0]

@@ -13,6 +13,7 @@ from averagefair.auditing.losses import Losses
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.errors import some_of
+from averagefair.names import in_a_line
 from averagefair.rates import spoken
 from averagefair.text import percent
 from averagefair.windows import ROUNDING
@@ -153,7 +154,7 @@ def _people(audit: Audit, rows: list[dict[str, Any]]) -> str:
 
 
 def _called(name: Any) -> str:
-    return name if isinstance(name, str) else f"person {name}"
+    return in_a_line(name) if isinstance(name, str) else f"person {in_a_line(name)}"
 
 
 def _flags(audit: Audit) -> str:

@@ -15,13 +15,22 @@ from averagefair.cli.fit import fit
 from averagefair.cli.frontier import frontier
 from averagefair.cli.predict import predict
 from averagefair.cli.reproduce import reproduce
-from averagefair.cli.speech import BAD_INPUT, FAILED, STOPPED, complain, listen, silence
+from averagefair.cli.speech import BAD_INPUT, FAILED, STOPPED, complain, listen, say, silence
 from averagefair.cli.theory import theory
 from averagefair.errors import InputError
+from averagefair.names import in_lines
 
 
 class Commands(TyperGroup):
     """Commands whose bad input ends in one line and exit code 2."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Read what stands before the command."""
+        try:
+            return super().make_context(*args, **more)
+        except Exception as error:
+            _as_plain_text(error)
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; warnings become lines on standard error."""
@@ -46,10 +55,18 @@ class Commands(TyperGroup):
                 raise typer.Exit(BAD_INPUT) from None
             except Exception as error:
                 if hasattr(error, "exit_code"):  # typer's own way to end
+                    _as_plain_text(error)
                     raise
-                traceback.print_exc()
+                say(traceback.format_exc().rstrip("\n"), err=True)
                 complain(f"something failed inside ({type(error).__name__}): {error}")
                 raise typer.Exit(FAILED) from None
+
+
+def _as_plain_text(error: Exception) -> None:
+    """Let what typer says of options be plain text, whatever was given for them."""
+    said = getattr(error, "message", None)
+    if isinstance(said, str):
+        error.message = in_lines(said)  # type: ignore[attr-defined]
 
 
 app = typer.Typer(

@@ -14,6 +14,7 @@ from typing import Any
 
 import typer
 
+from averagefair.names import in_a_line, in_lines
 from averagefair.text import plain
 
 NOT_MET, BAD_INPUT, FAILED, ENDED_EARLY = 1, 2, 3, 4
@@ -34,7 +35,7 @@ def listen() -> Iterator[None]:
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
             _warned.append(str(message))
-            typer.echo(wrapped(f"warning: {message}"), err=True)
+            say(wrapped(in_a_line(f"warning: {message}", None)), err=True)
 
         warnings.showwarning = show
         yield
@@ -42,9 +43,20 @@ def listen() -> Iterator[None]:
 
 def complain(message: str) -> None:
     """Say what was wrong; as JSON too where JSON is what is read."""
-    typer.echo(f"error: {message}", err=True)
+    say(in_a_line(f"error: {message}", None), err=True)
     if "--json" in sys.argv:
         typer.echo(json.dumps({"error": message}))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines as plain text: nothing in them reaches the terminal as a command to it.
+
+    All that commands print comes through here, JSON apart, which escapes by itself. What the
+    stream's encoding has no letter for is written out too.
+    """
+    stream = sys.stderr if err else sys.stdout
+    coding = getattr(stream, "encoding", None) or "utf-8"
+    typer.echo(in_lines(text).encode(coding, "backslashreplace").decode(coding), err=err)
 
 
 def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = False) -> None:
@@ -63,7 +75,7 @@ def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = 
         if as_json:
             typer.echo(json.dumps(plain({**facts, "warnings": _warned}), allow_nan=False))
         else:
-            typer.echo(text, err=aside)
+            say(text, err=aside)
     except BrokenPipeError:
         silence()  # whoever read it has had enough; what the command found still counts
 

@@ -6,7 +6,7 @@ memory pass through from Parquet to files that are learned from where they are.
 """
 
 from averagefair.files.mapped import MappedPeople, map_parquet
-from averagefair.files.reading import STREAM, read_file
+from averagefair.files.reading import STREAM, check_path, read_file
 from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output, write_table, write_whole
 
@@ -16,6 +16,7 @@ __all__ = [
     "FileTable",
     "MappedPeople",
     "check_output",
+    "check_path",
     "map_parquet",
     "read_file",
     "write_table",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError, extra, some_of
-from averagefair.files.reading import check_head
+from averagefair.files.reading import check_head, check_path
 from averagefair.files.table import FileTable
 from averagefair.files.writing import beside, check_output
 
@@ -170,6 +170,7 @@ class _File:
 
     @classmethod
     def look_at(cls, path: Path) -> _File:
+        check_path(str(path))
         with _reading(path) as file:
             names = file.schema_arrow.names
             check_head(names, str(path), "id")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from averagefair.errors import InputError, extra
+from averagefair.files.formulas import unguard, unguard_column
 from averagefair.files.table import FileTable
 
 STREAM, BOM = "-", b"\xef\xbb\xbf"
@@ -18,10 +19,17 @@ STREAM, BOM = "-", b"\xef\xbb\xbf"
 # other threads. One thread also knows the rows it complains of.
 BLOCK = 1 << 22
 MARKS = ",;\t"
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 _RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 # What spreadsheets put before the head to say what separates cells.
 _SEPARATOR = re.compile(rb"\"?sep=([,;\t])\"?\r?\n", re.IGNORECASE)
+
+
+def check_path(path: str) -> None:
+    """Refuse a file name with control characters: it could pass for lines of our own."""
+    if _CONTROL.search(path):
+        raise InputError(f"the file name {path!r} holds control characters; rename the file.")
 
 
 def read_file(path: str) -> FileTable:
@@ -29,6 +37,7 @@ def read_file(path: str) -> FileTable:
     source = "standard input" if path == STREAM else path
     if not path:
         raise InputError("the name of a file to read is empty.")
+    check_path(path)
     if path == STREAM and sys.stdin is None:
         raise InputError("standard input is closed; give the name of a file.")
     try:
@@ -79,8 +88,9 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
     else:
         _complain(failure, source)
     table = _without_empty_columns(table)
-    check_head(table.column_names, source)
-    return dict(zip(table.column_names, table.columns, strict=True))
+    names = [unguard(name) for name in table.column_names]
+    check_head(names, source)
+    return dict(zip(names, map(unguard_column, table.columns), strict=True))
 
 
 def _without_empty_columns(table: Any) -> Any:
@@ -121,21 +131,34 @@ def _head(data: bytes, source: str, said: str | None) -> tuple[list[str], str]:
             f"{source}: line {line} is not UTF-8 text; save the table as CSV in UTF-8 (in Excel: "
             '"CSV UTF-8"), or as Parquet.'
         ) from None
-    try:
-        first = {mark: _first_rows(text, mark) for mark in said or MARKS}
-    except csv.Error as error:
-        raise InputError(
-            f"{source} cannot be read as CSV: its head has no end ({error}). Close its quotes."
-        ) from None
+    first = {mark: _first_rows(text, mark, source) for mark in said or MARKS}
+    # Where a mark stands within quotes, and others around them, it separates nothing.
+    first = {mark: rows for mark, rows in first.items() if _fits(text, mark)} or first
     # What separates the head into most cells, and the row below it into as many.
     even = [mark for mark, (head, row) in first.items() if not row or len(row) == len(head)]
     delimiter = max(even or first, key=lambda mark: len(first[mark][0]))
     return first[delimiter][0], delimiter
 
 
-def _first_rows(text: str, delimiter: str) -> tuple[list[str], list[str]]:
-    rows = csv.reader(_lines(text), delimiter=delimiter)
-    return next(rows), next(rows, [])
+def _first_rows(text: str, delimiter: str, source: str) -> tuple[list[str], list[str]]:
+    try:
+        rows = csv.reader(_lines(text), delimiter=delimiter)
+        return next(rows), next(rows, [])
+    except csv.Error as error:
+        raise InputError(
+            f"{source} cannot be read as CSV: its head has no end ({error}). Close its quotes."
+        ) from None
+
+
+def _fits(text: str, delimiter: str) -> bool:
+    """Tell whether quotes in the first two rows end where a cell ends."""
+    rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
+    try:
+        for _ in range(2):
+            next(rows, None)
+    except csv.Error:
+        return False
+    return True
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from averagefair.errors import InputError, some_of
 from averagefair.files.cells import BLANKS, NotNumbersError, numbers
+from averagefair.names import in_a_line
 from averagefair.sampling import id_text
 from averagefair.tables import is_missing
 
@@ -94,6 +95,8 @@ class FileTable:
         for row, value in enumerate(values):
             if is_missing(value) or value == "":
                 self.refuse(row, column, "the id is blank; every row must say who it is")
+            if isinstance(value, str) and "\x00" in value:
+                self.refuse(row, column, f"an id must not hold the character NUL; got {value!r}")
             if isinstance(value, list | dict | bytes):
                 self.refuse(row, column, f"an id must be a word or a number; got {value!r}")
         cells = np.empty(len(values), dtype=object)
@@ -187,7 +190,7 @@ class FileTable:
         """Complain of one cell; rows are counted from 1, the head apart."""
         who = ""
         if self.ids is not None and column != self.id_column:
-            who = f" ({self.id_column} {self.ids[row]!s})"
+            who = f" ({in_a_line(self.id_column)} {in_a_line(self.ids[row])})"
         place = (self.first or 0) + row + 1
         raise InputError(f"{self.source}: row {place}{who}, column {column!r}: {what}.")
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from averagefair.errors import InputError, extra
-from averagefair.files.reading import STREAM
+from averagefair.errors import InputError, extra, warn
+from averagefair.files.formulas import guard_columns
+from averagefair.files.reading import STREAM, check_path
+from averagefair.names import in_a_line, in_a_terminal
 
 TABLES = (".csv", ".parquet")
 
@@ -24,6 +26,7 @@ def check_output(
     """Refuse, before any work, an output that could not be written or would destroy an input."""
     if path == STREAM:
         return
+    check_path(path)
     target = Path(path)
     if suffixes and target.suffix.lower() not in suffixes:
         raise InputError(f"{path} must end in {' or '.join(suffixes)}; that says what to write.")
@@ -46,6 +49,8 @@ def check_output(
 def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
     """Write a file, or standard output ("-"), so that it is there whole or not at all.
 
+    Where standard output is a terminal, control characters are written out.
+
     Parameters
     ----------
     path : str
@@ -56,9 +61,10 @@ def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
     if path == STREAM:
         if sys.stdout is None:
             raise InputError("standard output is closed; give the name of a file to write.")
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.write(in_a_terminal(content) if sys.stdout.buffer.isatty() else content)
         sys.stdout.buffer.flush()
         return
+    check_path(path)
     target = Path(path).resolve()  # of a link, what it leads to
     temporary = None
     try:
@@ -88,16 +94,45 @@ def beside(target: Path) -> Path:
 
 
 def write_table(path: str, columns: Mapping[str, Any]) -> None:
-    """Write columns as CSV or Parquet, as the path ends; CSV to standard output."""
-    table = extra("pyarrow", "files").table(
-        {name: _storable(values) for name, values in columns.items()}
-    )
+    """Write columns as CSV or Parquet, as the path ends; CSV to standard output.
+
+    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front, and a
+    warning tells of it (``formulas.py`` says why and how). :func:`read_file` takes it away again.
+
+    Parameters
+    ----------
+    path : str
+    columns : mapping of str to array-like, shape (n,)
+    """
+    table = _as_table(columns)
     sink = io.BytesIO()
     if path != STREAM and Path(path).suffix.lower() == ".parquet":
         extra("pyarrow.parquet", "files").write_table(table, sink)
     else:
-        extra("pyarrow.csv", "files").write_csv(table, sink)
+        safe, changed = guard_columns(dict(zip(table.column_names, table.columns, strict=True)))
+        if changed:
+            where = "standard output" if path == STREAM else path
+            warn(
+                f"{where}: a spreadsheet would take {changed:,} of the names and words for "
+                "formulas, since they begin with =, +, -, @ or a tab; they got an apostrophe in "
+                "front. averagefair reads them without it, other programs do not and cannot join "
+                "tables by them. Parquet keeps them as they are.",
+                UserWarning,
+            )
+        extra("pyarrow.csv", "files").write_csv(extra("pyarrow", "files").table(safe), sink)
     write_whole(path, sink.getvalue())
+
+
+def _as_table(columns: Mapping[str, Any]) -> Any:
+    try:
+        return extra("pyarrow", "files").table(
+            {name: _storable(values) for name, values in columns.items()}
+        )
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"a table is written in UTF-8, which has no letter for half of a surrogate pair; got "
+            f"{error.object[error.start]!r} in {in_a_line(error.object)}. Rename it."
+        ) from None
 
 
 def _storable(values: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra
+from averagefair.files import check_path
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -56,6 +57,7 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
     safetensors holds the sizes against the length of the file before anything is allocated.
     """
     safe_open = extra("safetensors", "files").safe_open
+    check_path(str(path))
     try:
         with safe_open(str(path), framework="numpy") as file:
             text = (file.metadata() or {}).get("manifest", "{}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from averagefair import drawing
 from averagefair.auditing.frozen import Frozen
-from averagefair.drawing import BLACK, MOST_DOTS, REQUEST, SERIES, Style, tint
+from averagefair.drawing import BLACK, MOST_DOTS, REQUEST, SERIES, Style, tint, words
 from averagefair.frontier import Frontier
 from averagefair.plots.given import check_kind, columns
 from averagefair.rates import resolve_rates, spoken
@@ -85,7 +85,7 @@ class ErrorSpreadDisplay(Frozen):
         every = -(-k // 30)
         names = ["none" if np.isnan(alpha) else f"{alpha:g}" for alpha in self.alpha]
         ax.set_yticks(np.arange(k)[::every], names[::every])
-        name = f"{self.rate_names[0]} rate" if count == 1 else "rate"
+        name = f"{words(self.rate_names[0])} rate" if count == 1 else "rate"
         ax.set(xlabel=f"individual {name}", ylabel="requested alpha", ylim=(-0.6, k - 0.4))
         return drawing.finish(ax, above=True)
 
@@ -98,7 +98,7 @@ class ErrorSpreadDisplay(Frozen):
         within = "within alpha of the common rate" if first else None
         ax.barh(rows, high - low, left=low, label=within, **look)
         who = "people" if len(self.rates[0]) > MOST_DOTS else "a person"
-        named = who if len(self.rate_names) == 1 else f"{who}, {self.rate_names[number]}"
+        named = who if len(self.rate_names) == 1 else f"{who}, {words(self.rate_names[number])}"
         up, height = (0.24 * lane, 0.4 * lane) if self.coin_flip_rates else (0.0, 0.8 * lane)
         _strips(ax, self.rates, number, rows - up, height, style, named)
         if self.coin_flip_rates:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from averagefair import drawing
 from averagefair.auditing.frozen import Frozen
-from averagefair.drawing import BLACK, OBSERVED, REQUEST, tint
+from averagefair.drawing import BLACK, OBSERVED, REQUEST, tint, words
 from averagefair.errors import InputError
 from averagefair.frontier import FrontierPoint
 from averagefair.plots.given import check_kind, columns
@@ -112,7 +112,8 @@ class RatesDisplay(Frozen):
         ]
         top = max(float(shares.max()) for both in shapes for _, shares in both) or 1.0
         for lane in range(len(self.rate_names)):
-            base, names = 1.3 * top * lane, (None, None) if lane else self.names
+            base = 1.3 * top * lane
+            names = (None, None) if lane else [words(name) for name in self.names]
             ends = np.clip(self.common_rate[lane] + self.alpha * np.array([-1.0, 1.0]), 0.0, 1.0)
             if not np.isnan(ends).any():
                 within = None if lane else f"within {self.alpha:g} of the common rate"
@@ -124,9 +125,10 @@ class RatesDisplay(Frozen):
             drawing.draw_ticks(ax, self.after[:, lane], base - 0.1 * top, OBSERVED)
         bases = 1.3 * top * np.arange(len(self.rate_names))
         shown = [tick for tick in ax.get_yticks() if 0 <= tick <= 1.1 * top]
-        ax.set_yticks(bases if several else shown, self.rate_names if several else None)
+        called = [words(name) for name in self.rate_names]
+        ax.set_yticks(bases if several else shown, called if several else None)
         ax.set_ylim(-0.14 * top, bases[-1] + 1.1 * top)
-        name = "rate" if several else f"{self.rate_names[0]} rate".lstrip()
+        name = "rate" if several else f"{called[0]} rate".lstrip()
         ax.set(xlabel=f"individual {name}", ylabel="share of the people per 0.01")
         return drawing.finish(ax, above=True)
 

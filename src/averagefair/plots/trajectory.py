@@ -89,7 +89,8 @@ class TrajectoryDisplay:
             drawing.draw_path(ax, x, y, colour)
             ax.plot(x[:1], y[:1], "o", mfc="white", mec=colour, markersize=6, zorder=3)
             look = {"color": colour, "markeredgecolor": "white", "markersize": 9, "zorder": 4}
-            ax.plot(x[-1:], y[-1:], linestyle="", marker=marker, label=f"end, {name}", **look)
+            look |= {"label": f"end, {drawing.words(name)}"}
+            ax.plot(x[-1:], y[-1:], linestyle="", marker=marker, **look)
         ax.set(xlabel="unfairness: spread of individual rates", ylabel="overall error")
         ax.set_xlim(left=0.0)
         return drawing.finish(ax, above=True)

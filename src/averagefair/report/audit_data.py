@@ -12,6 +12,7 @@ from averagefair.auditing import Audit
 from averagefair.auditing.chance import ChanceTest
 from averagefair.auditing.groups import Groups
 from averagefair.drawing import thin
+from averagefair.names import in_html
 from averagefair.rates import spoken
 from averagefair.text import figure, percent, plain
 
@@ -111,7 +112,7 @@ def _people(audit: Audit, places: NDArray[np.intp]) -> dict[str, Any]:
 
 def _size(name: Any) -> int:
     """Return how many bytes a name takes on the page, where some signs take six each."""
-    text = json.dumps(name, ensure_ascii=False)
+    text = json.dumps(in_html(name) if isinstance(name, str) else name, ensure_ascii=False)
     return len(text.encode()) + 5 * sum(text.count(sign) for sign in "<>&")
 
 

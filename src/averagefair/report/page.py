@@ -2,13 +2,15 @@
 
 Names and settings are other people's words. They reach the page in two ways, both of which leave
 them words: through templates that escape everything, and as JSON in which no character can end a
-script element. The page's own script is named by its hash in the content security policy, so that
-nothing else runs, and nothing is fetched.
+script element. Control characters, which a page cannot hold, are written out; a very long name is
+cut by the style sheet, with the whole of it in the page. The page's own script is named by its hash
+in the content security policy, so that nothing else runs, and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,6 +23,7 @@ from averagefair.auditing import Audit
 from averagefair.errors import InputError, extra
 from averagefair.frontier import Frontier
 from averagefair.generalisation import Generalisation, same_curve
+from averagefair.names import in_html
 from averagefair.rates import spoken
 from averagefair.report.audit_data import audit_data, audit_figures, exchangeability_words
 from averagefair.report.frontier_data import (
@@ -34,6 +37,8 @@ from averagefair.report.story import Image, Section
 from averagefair.text import percent
 from averagefair.versions import versions
 
+# Longer names, and longer settings, are shown in a few lines; charts.js has the first number too.
+LONG_NAME, LONG_SETTING = 200, 4000
 # What would end a script element, open a comment in one, or end a line of JavaScript.
 UNSAFE = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
@@ -226,6 +231,7 @@ def _page(
             settings={str(name): str(value) for name, value in {**own, **(settings or {})}.items()},
             written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             versions=versions(),
+            long_setting=LONG_SETTING,
         )
     )
     return text
@@ -239,20 +245,56 @@ def embed(data: Any) -> str:
     >>> print(embed({"name": "</script>"}))
     {"name":"\u003c/script\u003e"}
     """
-    written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    written = json.dumps(_shown(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return written.translate(UNSAFE)
+
+
+def _shown(data: Any) -> Any:
+    """Return data, or a value in a template, with words as a page can hold them."""
+    if isinstance(data, dict):
+        return {in_html(name): _shown(part) for name, part in data.items()}
+    if isinstance(data, list):
+        return [_shown(part) for part in data]
+    if isinstance(data, str) and not hasattr(data, "__html__"):
+        return in_html(data)
+    return data
+
+
+def _name(text: Any, longest: int = LONG_NAME) -> Any:
+    """Write a name in a page: a long one in a few lines, and whole where the mouse is on it."""
+    text = in_html(str(text))
+    if len(text) <= longest and not _heaped(text):
+        return text
+    return _markup()('<span class="long" title="{0}">{0}</span>').format(text)
+
+
+def _heaped(text: str) -> bool:
+    """Tell whether a letter has more than eight marks on it: no line is broken there."""
+    run = 0
+    for letter in text:
+        run = run + 1 if unicodedata.category(letter).startswith("M") else 0
+        if run > 8:
+            return True
+    return False
+
+
+def _markup() -> Any:
+    return extra("markupsafe", "report").Markup
 
 
 @cache
 def _templates() -> Any:
     jinja = extra("jinja2", "report")
-    return jinja.Environment(
+    made = jinja.Environment(
         loader=jinja.FunctionLoader(_asset),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["name"] = _name
+    return made
 
 
 @cache

@@ -21,6 +21,16 @@ function html(tag, attributes, parent, text) {
   return element;
 }
 
+// A cell with a name in it: a long one in a few lines, and whole where the mouse is on it.
+const LONG_NAME = 200;
+function nameCell(tag, attributes, parent, name) {
+  // Nor is a line broken between a letter and the marks on it, however many there are.
+  if (name.length <= LONG_NAME && !/\p{M}{9}/u.test(name)) return html(tag, attributes, parent, name);
+  const cell = html(tag, attributes, parent);
+  html("span", { class: "long", title: name }, cell, name);
+  return cell;
+}
+
 // A number with so many decimals; no minus before a zero, words for what is not known.
 function written(value, digits = 4) {
   if (value === null || value === undefined) return "unknown";
@@ -123,7 +133,8 @@ function drawAxes(root, spec, frame, x, y, yTicks, height) {
   (spec.rows || []).forEach((name, place) => {
     const label = svg("text", { x: frame.left - 8, y: y(place) + 4, "text-anchor": "end" }, axes);
     const room = Math.floor((frame.left - 12) / 7);
-    label.textContent = name.length > room ? `${name.slice(0, Math.max(1, room - 1))}…` : name;
+    const letters = Array.from(name); // not halves of pairs
+    label.textContent = letters.length > room ? `${letters.slice(0, Math.max(1, room - 1)).join("")}…` : name;
   });
   for (const [value, text] of ticks(...spec.x, Math.max(2, (frame.right - frame.left) / 62))) {
     svg("line", { x1: x(value), x2: x(value), y1: frame.bottom, y2: frame.bottom + 4, class: "axis" }, axes);

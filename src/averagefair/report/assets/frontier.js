@@ -132,7 +132,7 @@
     const rate = data.rates[state.rate], worst = rate.worst_off[state.place];
     const rows = worst.name.map((name, k) => {
       const line = html("tr", {});
-      html("th", { scope: "row" }, line, String(name));
+      nameCell("th", { scope: "row" }, line, String(name));
       html("td", { class: "number" }, line, written(worst.rate[k]));
       html("td", { class: "number" }, line, written(worst.unconstrained[k]));
       return line;

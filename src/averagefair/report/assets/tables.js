@@ -89,7 +89,7 @@ function dataTable(box, columns, data, options) {
         const value = state.data[column.key][row];
         const text = column.write ? column.write(value, row) : String(value ?? "");
         const kind = column.number ? { class: "number" } : {};
-        html(k ? "td" : "th", k ? kind : { scope: "row", ...kind }, line, text);
+        nameCell(k ? "td" : "th", k ? kind : { scope: "row", ...kind }, line, text);
       });
       return line;
     });
