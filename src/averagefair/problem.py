@@ -27,6 +27,7 @@ from averagefair.rates import resolve_rates
 from averagefair.sample import Sample
 from averagefair.solvers.iterate import Solution
 from averagefair.spaces import take_rows, to_host
+from averagefair.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,8 @@ class Problem:
         rates, self.learned, self.aside = _set_aside(rates, self.sample, self.rng)
         # A list stays a list, whatever its length: so do the shapes of what is measured.
         several = isinstance(rate, list | tuple)
-        self.learner = Learner(self.learned, rates if several else rates[0], self.oracle)
+        with one_thread(spread=True):
+            self.learner = Learner(self.learned, rates if several else rates[0], self.oracle)
         self._individuals = self.learned.without_labels()
 
     def settle(self, solution: Solution) -> Settled:
@@ -132,7 +134,8 @@ class Problem:
             solution = replace(solution, oracle_calls=calls)
         else:
             classifiers = mapping.mix([solution.hypotheses[k] for k in first], self.learned)
-        certificate, reached = certify(self.learner, classifiers, solution)
+        with one_thread(spread=True):
+            certificate, reached = certify(self.learner, classifiers, solution)
         if self.aside.size:
             classifiers = mapping.classifiers(self.sample)
         return Settled(mapping, classifiers, certificate, reached, solution)
