@@ -16,7 +16,8 @@ then the mistake is wanted. Unobserved cells cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import frexp, ldexp
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ from averagefair.spaces import Space
 TIE = 1e-12
 """Costs (or scores) that differ by less than this share of their terms are a tie that rounding
 would break. Oracles break it by a rule instead, so that they answer alike on every machine."""
+
+# Sums of prices beyond this, or of their inverses, may be too large for float32.
+_OUT_OF_REACH = 1e25
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +115,21 @@ class Costs:
         array([ 0., -2.])
         """
         return np.asarray(self.sample.total(_cost_of_ones, *self.prices, hypothesis=hypothesis))
+
+    def in_reach(self) -> Costs:
+        """Return the same problems priced in another unit where float32 could not hold the prices.
+
+        By a power of two: no comparison of costs comes out differently.
+        """
+        xp = Space.of(self.false_positive).xp
+        most = max(float(xp.max(xp.abs(one))) for one in self.prices if one is not None)
+        if most == 0.0 or 1.0 / _OUT_OF_REACH < most < _OUT_OF_REACH:
+            return self
+        unit = ldexp(1.0, min(-frexp(most)[1], 1000))
+        first = self.false_positive * unit
+        alike = self.false_positive is self.false_negative
+        other = first if alike else self.false_negative * unit
+        return replace(self, false_positive=first, false_negative=other)
 
     def gaps(self, rows: slice = slice(None), columns: slice = slice(None)) -> FloatArray:
         """Return the cost gaps c1 - c0 of these people and tasks: decide 1 where negative.

@@ -23,6 +23,7 @@ from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Hypothesis, Oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import is_foreign, take_rows
+from averagefair.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,11 +79,12 @@ class Mapping:
 
     def classifiers(self, sample: Sample) -> Mixture:
         """Return the classifiers of the tasks of a sample of the training individuals."""
-        best_response = self.oracle.bind(sample)
-        hypotheses = [
-            best_response(Costs(sample, *self.cost_rule.prices(weights)))
-            for weights in (self.weights[place, :] for place in range(len(self.mixture)))
-        ]
+        with one_thread(spread=True):
+            best_response = self.oracle.bind(sample)
+            hypotheses = [
+                best_response(Costs(sample, *self.cost_rule.prices(weights)))
+                for weights in (self.weights[place, :] for place in range(len(self.mixture)))
+            ]
         return self.mix(hypotheses, sample)
 
     def mix(self, hypotheses: Sequence[Hypothesis], sample: Sample) -> Mixture:

@@ -20,6 +20,7 @@ from averagefair.rates import resolve_rates
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space, is_foreign, to_host
 from averagefair.tables import align, read_table
+from averagefair.threads import one_thread
 
 Decide = Callable[[Any], Any]
 """Features (k, d) in; decisions (k, m) out, booleans or chances of deciding 1."""
@@ -112,13 +113,15 @@ class Meter:
         decide : Hypothesis, or callable
             A callable takes features (k, d) and returns decisions or chances (k, m).
         """
-        found = self._by_person(
-            _mistakes, decide=decide, by_label=self._by_label, complete=self._complete
-        )
-        wrong = found[0] + found[1] if self._by_label else found[0]
-        counted = self._weigh(*found) if self._by_label else self._weigh(wrong, None)
-        error = float(self.shares @ (wrong / self._error_rho_or_one))
-        return Measurement(error, counted / self._rho_or_nan)
+        # A sum over many people that threads share depends in its last digits on how many.
+        with one_thread(spread=True):
+            found = self._by_person(
+                _mistakes, decide=decide, by_label=self._by_label, complete=self._complete
+            )
+            wrong = found[0] + found[1] if self._by_label else found[0]
+            counted = self._weigh(*found) if self._by_label else self._weigh(wrong, None)
+            error = float(self.shares @ (wrong / self._error_rho_or_one))
+            return Measurement(error, counted / self._rho_or_nan)
 
     def mix(self, parts: Iterable[tuple[float, Hypothesis]]) -> Measurement:
         """Return what comes of each hypothesis with its chance, in expectation."""

@@ -27,6 +27,7 @@ from averagefair.rates import resolve_rates
 from averagefair.sample import Sample
 from averagefair.solvers.iterate import Solution
 from averagefair.spaces import take_rows, to_host
+from averagefair.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,8 @@ class Problem:
         # A list stays a list, whatever its length: so do the shapes of what is measured.
         several = isinstance(rate, list | tuple)
         played = self.oracle if around is None else around(self.oracle, self.fingerprint)
-        self.learner = Learner(self.learned, rates if several else rates[0], played)
+        with one_thread(spread=True):
+            self.learner = Learner(self.learned, rates if several else rates[0], played)
         self._individuals = self.learned.without_labels()
 
     @contextmanager
@@ -150,7 +152,8 @@ class Problem:
             solution = replace(solution, oracle_calls=calls)
         else:
             classifiers = mapping.mix([solution.hypotheses[k] for k in first], self.learned)
-        certificate, reached = certify(self.learner, classifiers, solution)
+        with one_thread(spread=True):
+            certificate, reached = certify(self.learner, classifiers, solution)
         if self.aside.size:
             classifiers = mapping.classifiers(self.sample)
         return Settled(mapping, classifiers, certificate, reached, solution)

@@ -38,6 +38,8 @@ holdout_tasks : int, default 0
     Whoever has nothing that counts among them is taken to have half a task.
 """
 
+_LEAST_RHO = 1e-100
+
 
 @dataclass(frozen=True, eq=False)
 class _LabelRate:
@@ -73,6 +75,11 @@ class _LabelRate:
             raise InputError(
                 f"{rule}; got shape {rho.shape} and values from {float(rho.min(initial=np.inf))!r} "
                 f"to {float(rho.max(initial=-np.inf))!r}."
+            )
+        if rho.size and rho.min() < _LEAST_RHO:
+            raise InputError(
+                f"{rule}, and no less than {_LEAST_RHO:g}, since it is divided by; got "
+                f"{float(rho.min())!r}."
             )
         rho.flags.writeable = False
         object.__setattr__(self, "rho", rho)

@@ -10,6 +10,7 @@ from averagefair.errors import InputError
 # Who lies outside by no more than this is inside: a rate is a long sum, a linear program's answer
 # has a tolerance.
 ROUNDING = 1e-6
+_MOST_INFLUENCE = 1e100
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Request:
         if self.max_influence is not None:
             influence = positive_number("max_influence", self.max_influence)
             object.__setattr__(self, "max_influence", influence)
+            if influence > _MOST_INFLUENCE:
+                raise InputError(
+                    f"`max_influence` must be at most {_MOST_INFLUENCE:g}; got {influence:g}. "
+                    "Leave it out to have everybody inside whatever the price."
+                )
             if self.beta > 0:
                 raise InputError(
                     f"give either beta (here {self.beta:g}) or max_influence (here "

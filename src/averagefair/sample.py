@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["FloatArray", "Sample", "SignArray", "check_columns", "read_features"]
 
 
+# Weights are divided by each other, and multiplied by prices: within this all of it are numbers.
+_MOST_TIMES = 1e100
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Sample:
     """n individuals, m tasks and their labels: what every player of the game looks at.
@@ -120,7 +124,7 @@ class Sample:
         tasks = _tasks(labels, task_weights, task_names)
         read = cluster_rows if on_cluster else ArrayRows.read
         self._set(
-            individual_weights=_counts(individual_weights, n, "individual weights", index),
+            individual_weights=_people(individual_weights, n, index),
             individual_names=_individual_names(
                 index if individual_names is None else individual_names, n
             ),
@@ -390,6 +394,18 @@ def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDA
     return out
 
 
+def _people(weights: ArrayLike | None, n: int, names: NDArray[Any] | None) -> FloatArray:
+    """Read how many people each row stands for."""
+    out = _counts(weights, n, "individual weights", names)
+    # Numbers of people, unlike shares of tasks, have a unit: no factor can be taken out.
+    if not 1.0 / _MOST_TIMES <= out.max() <= _MOST_TIMES:
+        raise InputError(
+            f"individual weights say how many people a row stands for; the largest must lie "
+            f"between {1.0 / _MOST_TIMES:g} and {_MOST_TIMES:g}; got {out.max():g}."
+        )
+    return out
+
+
 def _counts(
     weights: ArrayLike | None, count: int, what: str, names: NDArray[Any] | None
 ) -> FloatArray:
@@ -405,4 +421,10 @@ def _counts(
         raise InputError(f"{what} must not all be zero: nobody and nothing would count.")
     if out.max() > np.finfo(float).max / count:
         raise InputError(f"{what} must add up to a finite number; the largest is {out.max():g}.")
+    least = out.min(where=out > 0, initial=np.inf)
+    if least < out.max() / _MOST_TIMES:
+        raise InputError(
+            f"the largest of the {what} may be at most {_MOST_TIMES:g} times the smallest; got "
+            f"{out.max():g} and {least:g}. Set what counts so little to 0, which leaves it out."
+        )
     return out

@@ -18,18 +18,22 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
-# Which thread has set the limit, how deep it is inside, and how many threads blocks may have.
+# Which thread may spread blocks, how deep it is inside, and over how many threads.
 _owner: int | None = None
 _depth, _for_blocks = 0, 1
+# How often any thread is inside; while one is, this is the limit, set by this thread.
+_inside = 0
 _limit: Any = None
+_setter: int | None = None
 
 
 @contextmanager
 def one_thread(*, spread: bool = False) -> Iterator[None]:
     """Have each product of the linear algebra run on one thread.
 
-    The limit holds for the whole process. Whoever sets it lifts it; what enters in the meantime, on
-    another thread, takes what there is.
+    The limit holds for the whole process, until the last thread that asked for it has left: sums
+    that threads share have other last digits. Of several threads inside the first has all threads
+    to spread blocks over.
 
     Parameters
     ----------
@@ -38,29 +42,32 @@ def one_thread(*, spread: bool = False) -> Iterator[None]:
         linear algebra wait for work by turning in circles: a solver that lets one small product
         between two rounds have them slows the next round down by half.
     """
-    global _owner, _depth, _for_blocks, _limit
+    global _owner, _depth, _for_blocks, _inside, _limit, _setter
     me = get_ident()
     with _lock:
-        if _owner is None:
-            _owner, _for_blocks = me, _blas_threads() if spread else 1
+        if _inside == 0:
+            _owner, _setter, _for_blocks = me, me, _blas_threads() if spread else 1
             _limit = _controller().limit(limits=1, user_api="blas")
         mine = _owner == me
-        _depth += mine
+        _depth, _inside = _depth + mine, _inside + 1
     try:
         yield
     finally:
         with _lock:
-            _depth -= mine
+            _depth, _inside = _depth - mine, _inside - 1
             if mine and _depth == 0:
-                _limit.restore_original_limits()
                 _owner = None
+            if _inside == 0:
+                if _setter != me:
+                    _let_others_limit(force=True)
+                _limit.restore_original_limits()
                 _let_others_limit()
 
 
-def _let_others_limit() -> None:
+def _let_others_limit(**how: bool) -> None:
     """Give up what threadpoolctl (3.8 and later) keeps for the first thread that sets a limit."""
     for one in _blas():
-        getattr(one, "clear_controlling_thread", lambda: None)()
+        getattr(one, "clear_controlling_thread", lambda **_: None)(**how)
 
 
 def one_openmp_thread() -> Any:
@@ -74,10 +81,10 @@ def one_openmp_thread() -> Any:
 def block_threads() -> int:
     """Return how many threads blocks may be spread over: what the user or the machine has set."""
     with _lock:
-        if _owner is None:
+        if _inside == 0:
             return _blas_threads()
         # Where another thread is at work with all of them, one is left.
-        return _for_blocks if _owner == get_ident() else 1
+        return _for_blocks if _owner in (None, get_ident()) else 1
 
 
 def _blas_threads() -> int:
@@ -86,8 +93,8 @@ def _blas_threads() -> int:
 
 def _forget() -> None:
     """Begin anew in a forked process: whoever was inside is not there."""
-    global _lock, _owner, _depth
-    _lock, _owner, _depth = Lock(), None, 0
+    global _lock, _owner, _depth, _inside
+    _lock, _owner, _depth, _inside = Lock(), None, 0, 0
 
 
 if hasattr(os, "register_at_fork"):

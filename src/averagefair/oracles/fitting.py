@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -17,6 +19,9 @@ from sklearn.utils.validation import has_fit_parameter
 from averagefair.costs import TIE
 from averagefair.errors import InputError
 from averagefair.sample import FloatArray
+
+# Of larger numbers not even the squares may be numbers in float32, which many estimators use.
+_LARGE = 1e15
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,10 @@ class Fitting:
         # A copy of its own, in memory: not every estimator can do with an array that is read-only.
         own, labels = features[matters], self.classes[wanted.astype(np.intp)]
         try:
-            return clone(self.estimator).fit(own, labels, **{self.weight: np.abs(gap)})
+            with refusing_overflow(self.estimator, own):
+                return clone(self.estimator).fit(own, labels, **{self.weight: np.abs(gap)})
+        except InputError:
+            raise
         except Exception as error:
             if min(ones, len(wanted) - ones) < self._members:
                 said = str(error).strip().partition("\n")[0]
@@ -90,6 +98,25 @@ class Fitting:
         """
         cuts = [v for k, v in self.estimator.get_params().items() if k.split("__")[-1] == "cv"]
         return 2 * prod(_folds(cut) for cut in cuts)
+
+
+@contextmanager
+def refusing_overflow(estimator: Any, features: FloatArray) -> Iterator[None]:
+    """Refuse features of a size that an estimator turns out not to be able to compute with."""
+    largest = max(features.max(initial=0.0), -features.min(initial=0.0))
+    if largest < _LARGE:
+        yield
+        return
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except (FloatingPointError, ValueError) as error:
+        if isinstance(error, FloatingPointError) or "too large for dtype" in str(error):
+            raise InputError(
+                f"{type(estimator).__name__} cannot compute with features of up to {largest:g} "
+                f"({error}). Rescale them first, e.g. with make_pipeline(StandardScaler(), ...)."
+            ) from error
+        raise
 
 
 def _folds(cut: Any) -> int:

@@ -21,6 +21,14 @@ from averagefair.oracles.degenerate import constant_tasks
 from averagefair.parts import Part
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import Space
+from averagefair.threads import one_thread
+
+# Sums of products are off by a few units in the last place of their largest terms.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+# Features, and how many deviations they are from each other: squares of such sizes, times any
+# weight or price, are numbers.
+MOST_L2 = 1e100
+_MOST, _FARTHEST = {"float64": 1e100, "float32": 1e30}, {"float64": 1e100, "float32": 1e15}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +47,33 @@ class LinearThresholds:
     def decide(self, features: Any) -> Any:
         """Decide for each person and task, where the features are; shape (n, k)."""
         space = Space.of(features)
-        if space.is_numpy and features.dtype == np.float64:
-            return np.asarray(features @ self.coefficients < -self.intercepts)
         dtype = "float32" if features.dtype == space.xp.float32 else "float64"
-        coefficients = space.asarray(self.coefficients, dtype)
+        if space.is_numpy:
+            coefficients, intercepts = (one.astype(dtype, copy=False) for one in self._both)
+            # NumPy hears of an overflow only where it happens in the thread that asked.
+            with one_thread(), _overflow_raises():
+                try:
+                    return np.asarray(features @ coefficients < -intercepts)
+                except FloatingPointError:
+                    return self._decide_anything(features)
+        coefficients, intercepts = (space.asarray(one, dtype) for one in self._both)
         with space.full_precision():
             scores = features @ coefficients
-        return scores < -space.asarray(self.intercepts, dtype)
+        if not bool(space.xp.all(space.xp.isfinite(scores))):
+            return space.asarray(self._decide_anything(space.to_host(features)))
+        return scores < -intercepts
+
+    @property
+    def _both(self) -> tuple[FloatArray, FloatArray]:
+        return self.coefficients, self.intercepts
+
+    def _decide_anything(self, features: NDArray[Any]) -> NDArray[np.bool_]:
+        """Decide where scores are beyond all numbers: in units of each row and of each task."""
+        features = features.astype(np.float64, copy=False)
+        rows = _units(np.abs(features).max(axis=1, initial=1.0))
+        tasks = _units(np.abs(np.vstack(self._both)).max(axis=0))
+        scores = (features * rows[:, None]) @ (self.coefficients * tasks)
+        return np.asarray(scores < -rows[:, None] * (self.intercepts * tasks))
 
     def count_mistakes(self, part: Part, by_label: bool) -> tuple[Any, ...] | None:
         """Count everybody's mistakes without writing down the scores of more than a block.
@@ -81,8 +109,12 @@ class LinearThresholds:
                 scratch(name, size, k, kind)
                 for name, kind in (("scores", dtype), ("ones", np.bool_), ("marks", np.bool_))
             )
-            np.matmul(part.features[rows], coefficients, out=scores)
-            np.less(scores, highest, out=ones)
+            try:
+                with _overflow_raises():
+                    np.matmul(part.features[rows], coefficients, out=scores)
+                np.less(scores, highest, out=ones)
+            except FloatingPointError:
+                ones[:] = self._decide_anything(part.features[rows])
             if by_label:
                 np.greater(signs, 0, out=marks)
                 out[0, rows] = count_true(np.logical_and(marks, ones, out=marks))
@@ -98,6 +130,16 @@ class LinearThresholds:
     def key(self) -> Hashable:
         """Return the coefficients' bytes."""
         return self.coefficients.tobytes(), self.intercepts.tobytes()
+
+
+def _overflow_raises() -> np.errstate:
+    """Return a context in which a sum beyond all numbers raises FloatingPointError."""
+    return np.errstate(over="raise", invalid="raise")
+
+
+def _units(sizes: FloatArray) -> FloatArray:
+    """Return the powers of two that bring such sizes to below 1."""
+    return np.asarray(np.ldexp(1.0, np.clip(-np.frexp(sizes)[1], -1022, 1022)))
 
 
 def fused_kernels(part: Part) -> Any:
@@ -129,17 +171,22 @@ class Standard:
 
     def __init__(self, sample: Sample) -> None:
         counts, people = sample.counts, float(sample.individual_weights.sum())
-        firsts = sample.collect(_first_moments, counts)
-        mean = sum(first for first, _, _ in firsts) / people
-        low = np.min([one for _, one, _ in firsts], axis=0)
-        high = np.max([one for _, _, one in firsts], axis=0)
+        firsts, lows, highs = zip(*sample.collect(_first_moments, counts), strict=True)
+        # Of those present, and of everybody: absent people are decided about too.
+        low, every_low = np.min(lows, axis=0)
+        high, every_high = np.max(highs, axis=0)
+        sizes = _Sizes(sample)
+        sizes.refuse_large(np.maximum(np.abs(every_low), np.abs(every_high)))
+        mean = sum(firsts) / people
         # The first mean is off by rounding; what is left of it matters where the mean is large.
         rest, square = sample.total(_second_moments, counts, mean=mean) / people
         mean += rest
         deviation = np.sqrt(np.maximum(square - rest * rest, 0.0))
         # A column that varies by rounding alone is constant: it gets no coefficient.
         varies = high - low > 1e-13 * np.maximum(np.abs(low), np.abs(high))
-        scale = np.where(varies & (deviation > 0), deviation, np.inf)
+        sizes.refuse_small(np.where(varies, deviation, np.inf))
+        scale = np.where(varies, deviation, np.inf)
+        sizes.refuse_outliers((every_high - every_low) / scale)
         self._typical = np.hypot(mean, deviation)
         # As the design is computed with them, these are its mean and scale by definition.
         dtype = np.float64 if sample.rows.precision == "float64" else np.float32
@@ -156,7 +203,11 @@ class Standard:
         """
         coefficients = beta[1:] * self.inverse[:, None]
         intercepts = beta[0] - self.mean @ coefficients
-        intercepts += TIE * (np.abs(intercepts) + self._typical @ np.abs(coefficients))
+        # A tie of standardised terms; and what sums of the plain ones, which may be far larger
+        # (the mean of a date in seconds is millions of its deviations), are off by.
+        intercepts += TIE * np.abs(beta).sum(axis=0) + _ROUNDING * (
+            np.abs(intercepts) + self._typical @ np.abs(coefficients)
+        )
         here, there = self._constant.among(tasks)
         if here.size:
             coefficients[:, here] = 0.0
@@ -168,6 +219,40 @@ class Standard:
         scale = np.where(self.inverse > 0, self.inverse, np.inf)
         intercepts = answer.intercepts + self.mean @ answer.coefficients
         return np.vstack([intercepts, answer.coefficients / scale[:, None]])
+
+
+class _Sizes:
+    """What size a sample's features may be of, for sums of their squares to be numbers."""
+
+    def __init__(self, sample: Sample) -> None:
+        self.names = None if sample.feature_map is not None else sample.feature_names
+        self.precision = "float64" if sample.rows.precision == "float64" else "float32"
+
+    def refuse_large(self, sizes: FloatArray) -> None:
+        """Refuse columns by the size of their largest number."""
+        most = _MOST[self.precision]
+        self._refuse(sizes > most, sizes, f"its largest number must be at most {most:g}")
+
+    def refuse_small(self, deviations: FloatArray) -> None:
+        """Refuse columns by their standard deviation."""
+        least = 1.0 / _MOST[self.precision]
+        rule = f"the standard deviation of what is no constant must be at least {least:g}"
+        self._refuse(deviations < least, deviations, rule)
+
+    def refuse_outliers(self, distances: FloatArray) -> None:
+        """Refuse columns by how many deviations their numbers are apart."""
+        most = _FARTHEST[self.precision]
+        rule = f"its numbers must be at most {most:g} standard deviations apart"
+        self._refuse(distances > most, distances, rule)
+
+    def _refuse(self, where: NDArray[np.bool_], found: FloatArray, rule: str) -> None:
+        for column in np.flatnonzero(where)[:1].tolist():
+            name = column if self.names is None else repr(self.names[column])
+            raise InputError(
+                f"column {name} of the features is too large or too small for linear classifiers "
+                f"in {self.precision}: {rule}; got {found[column]:g}. Multiply the column by a "
+                "number, take its logarithm, or leave it out."
+            )
 
 
 def gap_sums(
@@ -278,19 +363,23 @@ def design_blocks(
 
 
 def _first_moments(part: Part, counts: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the weighted sum of the features, and their ends over those who are present."""
+    """Return the weighted sum of the features, and their ends: of those present, of everybody.
+
+    Shapes (d,), (2, d) and (2, d). What is not finite in the sum is refused by the ends.
+    """
     space, xp = part.space, part.space.xp
     d = part.features.shape[1]
-    total, low, high = np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
+    total, low, high = np.zeros(d), np.full((2, d), np.inf), np.full((2, d), -np.inf)
     for rows in part.blocks(d):
         features = xp.astype(part.features[rows, :], xp.float64, copy=False)
-        total += space.to_host(counts[rows] @ features)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total += space.to_host(counts[rows] @ features)
         present = counts[rows] > 0
-        if not bool(xp.all(present)):
-            features = features[present]
-        if features.shape[0]:
-            low = np.minimum(low, space.to_host(xp.min(features, axis=0)))
-            high = np.maximum(high, space.to_host(xp.max(features, axis=0)))
+        some = features if bool(xp.all(present)) else features[present]
+        for place, those in enumerate((some, features)):
+            if those.shape[0]:
+                low[place] = np.minimum(low[place], space.to_host(xp.min(those, axis=0)))
+                high[place] = np.maximum(high[place], space.to_host(xp.max(those, axis=0)))
     return total, low, high
 
 

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from averagefair.blocks import scratch
 from averagefair.checks import positive_number
 from averagefair.costs import Costs, gaps
+from averagefair.errors import InputError
 from averagefair.oracles.linear import (
+    MOST_L2,
     LinearThresholds,
     Standard,
     design_blocks,
@@ -45,6 +47,8 @@ _SLOW = 0.3
 # Overshooting: the slope along a step has turned, and is steeper than this share of what it was.
 _STEEP = 0.5
 _LEAST_CURVATURE = 1e-9
+# No direction's curvature is taken to be less than this share of the largest.
+_LEAST_RATIO = 1e-12
 # Who wants the other decision than all the rest of a task must have more at stake than this share.
 _ONE_SIDED = 1e-12
 # Where the tasks' Hessians would have more cells than this together, one stands for all, that of
@@ -96,6 +100,10 @@ class LogisticOracle:
 
     def __post_init__(self) -> None:
         positive_number("l2", self.l2)
+        if not 1.0 / MOST_L2 <= self.l2 <= MOST_L2:
+            raise InputError(
+                f"l2 must lie between {1.0 / MOST_L2:g} and {MOST_L2:g}; got {self.l2!r}."
+            )
 
     def bind(self, sample: Sample) -> _Logistic:
         """Find the features' means and deviations and return the answerer."""
@@ -106,14 +114,14 @@ class _Logistic:
     """The coefficients of the last round (on the design), and the inverse Hessians in use."""
 
     def __init__(self, sample: Sample, l2: float) -> None:
-        self.standard = Standard(sample)
+        self.standard, self.l2 = Standard(sample), l2
         width = sample.d + 1
         self.beta = np.zeros((width, sample.m))
         self.penalty = np.append(0.0, np.full(sample.d, l2))
         self.shared = sample.m * width * width > _MOST_CELLS
         if self.shared:
             second = sample.total(_second_moment, sample.counts, **self.standard.settings)
-            self.inverse = np.linalg.inv(0.25 * second + np.diag(self.penalty))[None]
+            self.inverse = _inverse_of((0.25 * second + np.diag(self.penalty))[None], l2)
         else:
             self.inverse = np.zeros((sample.m, width, width))
         self.known = np.full(sample.m, self.shared)
@@ -137,6 +145,7 @@ class _Logistic:
     def __call__(self, costs: Costs) -> LinearThresholds:
         """Answer all tasks, starting from where the last round ended."""
         every = np.arange(costs.sample.m) if costs.tasks is None else costs.tasks
+        costs = costs.in_reach()
         pull = costs.sample.total(gap_sums, *costs.prices, **self.standard.settings).T
         stakes, people = self._stakes(costs, every)
         # The design's first column is one: there the gaps themselves are added up.
@@ -295,7 +304,7 @@ class _Descent:
         )
         # Where all are sure of their decisions nothing is left of the intercept's curvature.
         hessian += np.diag(np.append(_LEAST_CURVATURE, self.bound.penalty[1:]))
-        self.bound.inverse[self.every[tasks]] = np.linalg.inv(hessian)
+        self.bound.inverse[self.every[tasks]] = _inverse_of(hessian, self.bound.l2)
         self.bound.known[self.every[tasks]] = True
 
     def _total(
@@ -313,6 +322,17 @@ class _Descent:
                 **settings,
             )
         )
+
+
+def _inverse_of(hessian: FloatArray, l2: float) -> FloatArray:
+    """Return the inverses of Hessians, shape (k, d+1, d+1), whose least curvature is l2.
+
+    Where that is rounding beside the largest (an l2 near to nothing, people of enormous weight),
+    it is taken to be as much more as leaves an inverse; then steps are shorter than need be.
+    """
+    least = _LEAST_RATIO * np.einsum("kaa->ka", hessian).max(axis=1)
+    lift = np.where(least > l2, least, 0.0)[:, None, None]
+    return np.asarray(np.linalg.inv(hessian + lift * np.eye(hessian.shape[1])))
 
 
 def _second_moment(part: Part, counts: Any, *, mean: FloatArray, inverse: FloatArray) -> FloatArray:

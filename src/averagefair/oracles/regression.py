@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from averagefair.costs import Costs
 from averagefair.errors import InputError
 from averagefair.oracles.linear import (
+    MOST_L2,
     LinearThresholds,
     SomeTasks,
     Standard,
@@ -61,6 +62,8 @@ class RegressionOracle:
     def __post_init__(self) -> None:
         if not (isinstance(self.l2, int | float | np.number) and 0 <= self.l2 < np.inf):
             raise InputError(f"l2 must be finite and not negative; got {self.l2!r}.")
+        if self.l2 > MOST_L2:
+            raise InputError(f"l2 must be at most {MOST_L2:g}; got {self.l2!r}.")
 
     def bind(self, sample: Sample) -> _Regression:
         """Factor the features once and return the answerer."""
@@ -113,6 +116,8 @@ class _Regression:
 
     def __call__(self, costs: Costs) -> LinearThresholds:
         """Answer all tasks: coefficients = moments (A^T G)."""
+        if costs.sample.rows.precision != "float64":
+            costs = costs.in_reach()
         right = costs.sample.total(gap_sums, *costs.prices, **self.standard.settings).T
         beta = self.moments @ right
         here, there = self.partial.among(costs.tasks)

@@ -19,7 +19,14 @@ from averagefair.checks import number_below
 from averagefair.costs import Costs
 from averagefair.errors import DegenerateTaskWarning, InputError, some_of, warn
 from averagefair.oracles.degenerate import constant_tasks
-from averagefair.oracles.fitting import Fitting, TooFew, scaled, seeded, weight_name
+from averagefair.oracles.fitting import (
+    Fitting,
+    TooFew,
+    refusing_overflow,
+    scaled,
+    seeded,
+    weight_name,
+)
 from averagefair.oracles.shared import shared
 from averagefair.sample import FloatArray, Sample
 from averagefair.threads import one_openmp_thread
@@ -58,7 +65,8 @@ class FittedClassifiers:
         return out
 
     def _ask(self, classifier: Any, features: FloatArray) -> NDArray[np.bool_]:
-        predicted = np.asarray(classifier.predict(features))
+        with refusing_overflow(classifier, features):
+            predicted = np.asarray(classifier.predict(features))
         zero, one = (predicted == name for name in self.classes)
         if predicted.shape != (len(features),) or not (zero | one).all():
             odd = predicted[~(zero | one)][:1].tolist() or f"an array of shape {predicted.shape}"

@@ -30,6 +30,8 @@ from averagefair.spaces import total_size
 
 # An answer must beat every earlier one by this much, or the earlier one is played again.
 _REPLAY_MARGIN = 1e-12
+# B and the step are multiplied by prices, weights and rounds: within this all of it are numbers.
+_MOST = 1e100
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,13 @@ class ExponentiatedGradient:
         for name in ("dual_bound", "step", "tol", "time_limit"):
             if getattr(self, name) is not None:
                 positive_number(name, getattr(self, name))
+        for name in ("dual_bound", "step"):
+            given = getattr(self, name)
+            if given is not None and not 1.0 / _MOST <= given <= _MOST:
+                raise InputError(
+                    f"`{name}` must lie between {1.0 / _MOST:g} and {_MOST:g}, so that multipliers "
+                    f"and theta stay numbers; got {given!r}."
+                )
         if self.batch_size is not None and self.replay:
             raise InputError(
                 "replay compares plays on the same tasks, but batch_size gives each round its own. "
