@@ -112,6 +112,17 @@ def test_a_model_audits_itself(rate):
     assert not any("not fresh" in note for note in later.notes)
 
 
+def test_later_tasks_of_the_same_labels_are_audited():
+    """Without names both are called after their labels: nobody is to blame for that."""
+    fitted, twins = model(alpha=0.3).fit(X, Y), [0, 1, 0]
+    held = fitted.extend(people(seed=4, m=8)[1][:, twins])
+    found = fitted.audit(NEW, LATER[:, twins], classifiers=held)
+    alone = audit(LATER[:, twins], held.decision_probability(NEW), alpha=0.3, beta=0.0)
+    assert_same_audit(found, alone)
+    named = fitted.audit(NEW, LATER[:, twins], classifiers=held, task_names=["a", "b", "c"])
+    assert named.tasks.name == ("a", "b", "c")
+
+
 def test_a_model_of_several_rates_asks_which():
     fitted = model(rate=["error", "false_positive"], alpha=0.4).fit(X, Y)
     with pytest.raises(InputError, match=r"say which one to audit.*rate='error'"):

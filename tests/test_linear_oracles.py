@@ -107,6 +107,14 @@ class TestLogistic:
         answer = LogisticOracle(l2).bind(costs.sample)(costs)
         np.testing.assert_allclose(standardised(answer, mean, deviation), wanted, atol=1e-4)
 
+    def test_next_to_nothing_at_stake_is_answered_too(self):
+        X, Y = np.arange(4.0)[:, None], np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+        sample, little = Sample(X, Y), np.full(4, 2e-309)
+        answer = LogisticOracle().bind(sample)(Costs(sample, little, np.array([-1, -1, 1, 1.0])))
+        assert answer.decide(X).shape == Y.shape
+        answer = LogisticOracle().bind(sample)(Costs(sample, little, little))
+        assert np.isfinite(answer.coefficients).all()
+
     def test_the_rounds_before_leave_no_trace(self):
         """Prices that jump, labels that are wanted wrong: from any start to the same minimum."""
         sample, costs = problem(5, n=150)

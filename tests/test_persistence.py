@@ -189,6 +189,16 @@ def test_an_extendable_model_extends_like_the_original(case, tmp_path):
     np.testing.assert_equal(measured(held_out(same, **new)), measured(held_out(one, **new)))
 
 
+def test_later_tasks_of_the_same_labels_come_back(tmp_path):
+    known = fitted("ids")
+    twins = known.later[:, [0, 1, 0]]
+    later = known.model.extend(twins)
+    assert later.task_names[0] == later.task_names[2]
+    same = there_and_back(later, tmp_path / "later.model")
+    assert same.task_names == later.task_names
+    assert_decides_the_same(later, same, known.X, known.strangers)
+
+
 @pytest.mark.parametrize("case", ["default, gradient, both", "pandas tables", "one dimension"])
 @pytest.mark.parametrize("extendable", [False, True])
 def test_what_was_loaded_can_be_saved_again_byte_for_byte(case, extendable, tmp_path):

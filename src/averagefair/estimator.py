@@ -361,6 +361,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         sample = Sample(X, Y)
         sample.check_tasks(used.task_names, used.named_tasks, "Y")
         request, rates = self.certificate_.request, resolve_rates(self.rate)
+        # Later tasks without names are called after their labels: there may be two of a name.
+        distinct = len(set(used.task_names)) == len(used.task_names)
         if len(rates) > 1 and "rate" not in options:
             raise InputError(
                 "the model was fitted for several rates; say which one to audit, e.g. "
@@ -371,7 +373,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "alpha": request.alpha,
             "beta": request.beta,
             "individual_names": sample.individual_names if sample.indexed else None,
-            "task_names": used.task_names,
+            "task_names": used.task_names if distinct else None,
         }
         if options.get("alpha", 0.0) is None:
             del own["beta"]

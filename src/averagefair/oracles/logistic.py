@@ -51,6 +51,8 @@ _LEAST_CURVATURE = 1e-9
 _LEAST_RATIO = 1e-12
 # Who wants the other decision than all the rest of a task must have more at stake than this share.
 _ONE_SIDED = 1e-12
+# Of tasks with less than this at stake in all any decision will do; to scale it up would overflow.
+_NOTHING = 1e-290
 # Where the tasks' Hessians would have more cells than this together, one stands for all, that of
 # equal weights and even chances.
 _MOST_CELLS = 20_000_000
@@ -149,8 +151,8 @@ class _Logistic:
         pull = costs.sample.total(gap_sums, *costs.prices, **self.standard.settings).T
         stakes, people = self._stakes(costs, every)
         # The design's first column is one: there the gaps themselves are added up.
-        disputed = np.abs(pull[0]) < stakes * (1.0 - _ONE_SIDED)
-        run = _Descent(self, costs, every, people / np.where(stakes > 0, stakes, 1.0), pull)
+        disputed = (np.abs(pull[0]) < stakes * (1.0 - _ONE_SIDED)) & (stakes > _NOTHING)
+        run = _Descent(self, costs, every, people / np.where(stakes > _NOTHING, stakes, 1.0), pull)
         run.descend(np.flatnonzero(disputed))
         self.beta[:, every] = run.beta
         # Where all who matter want the same decision, it is made, whoever it is.

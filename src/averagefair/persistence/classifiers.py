@@ -230,7 +230,10 @@ def read_mixture(contents: Contents) -> Mixture:
 
 def _names_only(contents: Contents) -> Sample:
     """Return a sample of nobody that knows the names of features and tasks, and the map."""
-    d, tasks = contents.whole("feature_count"), contents.words("tasks")
+    d, named_tasks = contents.whole("feature_count"), contents.flag("named_tasks")
+    # Later tasks without names are called after their labels: two of the same labels are alike.
+    distinct = named_tasks or contents.manifest["kind"] != "classifiers"
+    tasks = contents.words("tasks", distinct=distinct)
     named, feature_map = contents.manifest["features"] is not None, read_map(contents)
     width = d if feature_map is None else feature_map.width
     return Sample._of(
@@ -241,7 +244,7 @@ def _names_only(contents: Contents) -> Sample:
         task_names=tasks,
         feature_names=contents.words("features", d) if named else None,
         indexed=False,
-        named_tasks=contents.flag("named_tasks"),
+        named_tasks=named_tasks,
         feature_map=feature_map,
     )
 

@@ -65,13 +65,16 @@ class Contents:
             raise ValueError(f"{name} is {value!r}")
         return value
 
-    def words(self, name: str, count: int | None = None) -> tuple[str, ...]:
-        """Return distinct names."""
+    def words(
+        self, name: str, count: int | None = None, *, distinct: bool = True
+    ) -> tuple[str, ...]:
+        """Return names, of which no two are the same if they are to be ``distinct``."""
         value = self.manifest[name]
         if not isinstance(value, list) or any(type(one) is not str for one in value):
             raise ValueError(f"{name} are no names")
         "".join(value).encode()  # half a character, which JSON can hold, is none
-        if len(set(value)) < len(value) or count not in (None, len(value)):
+        twins = distinct and len(set(value)) < len(value)
+        if twins or count not in (None, len(value)):
             raise ValueError(f"{name} are {len(value)} names")
         return tuple(value)
 
