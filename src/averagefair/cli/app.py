@@ -51,7 +51,10 @@ class Commands(TyperGroup):
                 raise typer.Exit(0) from None
             except OSError as error:
                 silence()
-                complain(f"standard output cannot be written: {error.strerror}.")
+                if error.filename is None:
+                    complain(f"standard output cannot be written: {error.strerror or error}.")
+                else:
+                    complain(f"{error.filename} cannot be used: {error.strerror}.")
                 raise typer.Exit(BAD_INPUT) from None
             except Exception as error:
                 if hasattr(error, "exit_code"):  # typer's own way to end

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,8 @@ from averagefair.experiments.pictures import Picture, pictures
 from averagefair.experiments.plan import Tables
 from averagefair.experiments.story import Story
 from averagefair.experiments.tidy import Column, Table
-from averagefair.files import check_output, write_table, write_whole
+from averagefair.files import Draft, check_output, table_content
+from averagefair.files.writing import beside
 from averagefair.report import Image, story_report
 from averagefair.text import plain
 from averagefair.versions import versions
@@ -59,8 +60,8 @@ def remove_empty(folder: str) -> None:
 def write_results(folder: str, tables: Tables, story: Story, facts: Mapping[str, Any]) -> list[str]:
     """Write everything into a results folder, in the place of what an earlier run wrote.
 
-    The old manifest goes first and the new one comes last: a folder that has one holds what it
-    lists.
+    All is written before anything of an earlier run is touched. Then its manifest goes first and
+    the new one comes last: a folder that has one holds what it lists.
 
     Parameters
     ----------
@@ -77,23 +78,40 @@ def write_results(folder: str, tables: Tables, story: Story, facts: Mapping[str,
         The names of the files, the manifest last.
     """
     place = make_folder(folder)
-    _clear(place)
-    digests = {}
-    for name, content in _contents(tables, story, facts):
-        if isinstance(content, Table):
-            write_table(str(place / name), content.columns)
-        else:
-            write_whole(str(place / name), content)
-        digests[name] = sha256((place / name).read_bytes()).hexdigest()
-    manifest = {
-        **facts,
-        "versions": versions(WRITTEN_BY),
-        "platform": platform.platform(),
-        "files": digests,
-    }
-    text = json.dumps(plain(manifest), indent=2, allow_nan=False)
-    write_whole(str(place / MANIFEST), f"{text}\n".encode())
+    digests, drafts = {}, []
+    try:
+        for name, content in _contents(tables, story, facts):
+            if isinstance(content, Table):
+                content = table_content(name, content.columns)
+            digests[name] = sha256(content).hexdigest()
+            drafts.append(_draft(place / name, content))
+        manifest = {
+            **facts,
+            "versions": versions(WRITTEN_BY),
+            "platform": platform.platform(),
+            "files": digests,
+        }
+        text = json.dumps(plain(manifest), indent=2, allow_nan=False)
+        last = _draft(place / MANIFEST, f"{text}\n".encode())
+        drafts.append(last)
+        _replace(place, drafts[:-1], {*digests})
+        last.publish()
+    finally:
+        for draft in drafts:
+            draft.discard()
     return [*digests, MANIFEST]
+
+
+def _draft(path: Path, content: bytes) -> Draft:
+    """Return a file of a results folder, finished."""
+    draft = Draft(str(path))
+    try:
+        draft.write(content)
+        draft.finish()
+    except BaseException:
+        draft.discard()
+        raise
+    return draft
 
 
 def _contents(
@@ -115,17 +133,37 @@ def _contents(
     yield REPORT, page.encode()
 
 
-def _clear(place: Path) -> None:
-    """Remove the files that an earlier run lists, and no others."""
+def _replace(place: Path, drafts: Sequence[Draft], names: set[str]) -> None:
+    """Put files in the place of those that an earlier run lists; others stay."""
+    listed = _listed(place)
+    aside = beside(place / MANIFEST)
+    touched = False
     try:
-        listed = json.loads((place / MANIFEST).read_text("utf-8"))["files"]
-    except (OSError, ValueError, KeyError):
-        return
-    (place / MANIFEST).unlink()
-    for name in listed:
-        parts = Path(name).parts
-        if name == REPORT or (len(parts) == 2 and parts[0] in FOLDERS):
-            (place / name).unlink(missing_ok=True)
+        if listed is not None:
+            (place / MANIFEST).rename(aside)
+        for draft in drafts:
+            draft.publish()
+            touched = True
+        for name in {*(listed or [])} - names:
+            parts = Path(name).parts
+            if name == REPORT or (len(parts) == 2 and parts[0] in FOLDERS):
+                (place / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"{place} cannot be written: {error.strerror or error}.") from None
+    finally:
+        with suppress(OSError):
+            if touched:
+                aside.unlink(missing_ok=True)
+            elif aside.exists():
+                aside.rename(place / MANIFEST)
+
+
+def _listed(place: Path) -> list[str] | None:
+    """Return the files that an earlier run lists, None where there was none."""
+    try:
+        return [*map(str, json.loads((place / MANIFEST).read_text("utf-8"))["files"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def read_manifest(folder: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from averagefair.blocks import row_blocks
 from averagefair.errors import InputError, extra, some_of
 from averagefair.files.reading import check_head, check_path
 from averagefair.files.table import FileTable
-from averagefair.files.writing import beside, check_output
+from averagefair.files.writing import beside, check_output, sync_folder
 
 NUMBERS = ("float64", "float32")
 # So many cells are unpacked at a time, 16 MB of float64, or so many rows where a table is wide:
@@ -368,6 +368,7 @@ def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
             _refuse_existing(target)  # it may have come since
             drafts[target.name].rename(target)
             published.append(target)
+        sync_folder(folder)
     except OSError as error:
         raise InputError(
             f"{' and '.join(names)} cannot be written to {folder}: {error.strerror or error}. "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -39,11 +41,11 @@ def check_output(
         if target.exists() and any(one.exists() and target.samefile(one) for one in given):
             raise InputError(f"{path} is an input too, and would be lost; give another name.")
         if not target.exists() or target.is_file():
-            trial = beside(target.resolve())
+            trial = beside(resolved(path))
             os.close(os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             trial.unlink()
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
 
 
 def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
@@ -58,34 +60,129 @@ def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
     private : bool, default False
         Whether only the owner may read a new file.
     """
+    with drafted(path, private=private) as file:
+        file.write(content)
+
+
+@contextmanager
+def drafted(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Give a file to write to, piece by piece; it takes its place when the block ends well.
+
+    Where anything goes wrong, what was there before stays as it was. Standard output ("-") and
+    devices take each piece as it comes.
+    """
     if path == STREAM:
         if sys.stdout is None:
             raise InputError("standard output is closed; give the name of a file to write.")
-        sys.stdout.buffer.write(in_a_terminal(content) if sys.stdout.buffer.isatty() else content)
+        shown = sys.stdout.buffer.isatty()
+        sink = io.BytesIO() if shown else sys.stdout.buffer
+        yield sink
+        if isinstance(sink, io.BytesIO):
+            sys.stdout.buffer.write(in_a_terminal(sink.getvalue()))
         sys.stdout.buffer.flush()
         return
     check_path(path)
-    target = Path(path).resolve()  # of a link, what it leads to
-    temporary = None
+    draft = Draft(path, private=private)
     try:
-        if target.exists() and not target.is_file():  # a pipe or a device takes it as it comes
-            target.write_bytes(content)
-            return
-        trial = beside(target)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(trial, flags, 0o600 if private else 0o666), "wb") as file:
-            temporary = trial
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & (0o700 if private else 0o777))
-        temporary.replace(target)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}.") from None
+        with _telling(path):
+            yield draft.file
+        draft.finish()
+        draft.publish()
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        draft.discard()
+
+
+class Draft:
+    """A file in the making, beside the place that it is for.
+
+    Written to, piece by piece or through ``file``, then finished, then published; or, at any time,
+    discarded, which leaves all as it was. Several can be finished before the first is published:
+    then a full disk is known while what was there before is still in its place.
+
+    Parameters
+    ----------
+    path : str
+        A link stands for what it leads to. A pipe or a device is written to as it is.
+    private : bool, default False
+        Whether only the owner may read a new file.
+    """
+
+    def __init__(self, path: str, *, private: bool = False) -> None:
+        self.path, self._private = path, private
+        self._temporary: Path | None = None
+        with _telling(path):
+            self._target = resolved(path)
+            if self._target.exists() and not self._target.is_file():
+                self.file: BinaryIO = self._target.open("wb")
+                return
+            trial = beside(self._target)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            handle = os.open(trial, flags, 0o600 if private else 0o666)
+            self._temporary, self.file = trial, os.fdopen(handle, "wb")
+
+    def write(self, content: bytes) -> None:
+        """Write a piece."""
+        with _telling(self.path):
+            self.file.write(content)
+
+    def finish(self) -> None:
+        """Bring all that was written onto the disk."""
+        with _telling(self.path):
+            self.file.flush()
+            if self._temporary is not None:
+                os.fsync(self.file.fileno())
+            self.file.close()
+            if self._temporary is not None and self._target.exists():
+                allowed = 0o700 if self._private else 0o777
+                self._temporary.chmod(self._target.stat().st_mode & allowed)
+
+    def publish(self) -> None:
+        """Put the file in its place."""
+        if self._temporary is not None:
+            with _telling(self.path):
+                self._temporary.replace(self._target)
+            self._temporary = None
+            sync_folder(self._target.parent)
+
+    def discard(self) -> None:
+        """Leave nothing behind; what has been published stays."""
+        with suppress(OSError):  # as of a disk that is full: what matters has been told
+            self.file.close()
+        if self._temporary is not None:
+            with suppress(OSError):
+                self._temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _telling(path: str) -> Iterator[None]:
+    """Say of a file that it cannot be written, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder onto the disk: else a power cut may undo a renaming.
+
+    Not every system can do that, and where it fails the files themselves are safe.
+    """
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def resolved(path: str) -> Path:
+    """Return the path that a name, or a link, leads to."""
+    try:
+        return Path(path).resolve()
+    except RuntimeError:  # so Python before 3.13 tells of links that lead in a circle
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def beside(target: Path) -> Path:
@@ -104,6 +201,11 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
     path : str
     columns : mapping of str to array-like, shape (n,)
     """
+    write_whole(path, table_content(path, columns))
+
+
+def table_content(path: str, columns: Mapping[str, Any]) -> bytes:
+    """Return what :func:`write_table` writes."""
     table = _as_table(columns)
     sink = io.BytesIO()
     if path != STREAM and Path(path).suffix.lower() == ".parquet":
@@ -120,7 +222,7 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
                 UserWarning,
             )
         extra("pyarrow.csv", "files").write_csv(extra("pyarrow", "files").table(safe), sink)
-    write_whole(path, sink.getvalue())
+    return sink.getvalue()
 
 
 def _as_table(columns: Mapping[str, Any]) -> Any:

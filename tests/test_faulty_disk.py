@@ -1,0 +1,463 @@
+"""Disks that are full, locked or failing: told in words, old files intact, nothing left behind.
+
+Three ways, so that some work wherever the tests run: faults put into each step of writing; a limit
+on the size of files; and, where a process may mount for itself, a disk that is full or locked.
+"""
+
+import errno
+import json
+import os
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_runs import FEATURES, IDS, TASKS, Forks, X, Y, write_people
+from reliability import record
+from small_fits import model, people, rounds
+from typer.testing import CliRunner
+
+from averagefair import InputError
+from averagefair.cli.app import app
+from averagefair.experiments.folder import write_results
+from averagefair.experiments.story import Story
+from averagefair.experiments.tidy import Table
+from averagefair.files import map_parquet, write_table
+from averagefair.persistence import save
+
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="folders are synchronised on POSIX alone"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::averagefair.UndefinedRateWarning"),
+]
+SHORT = ("--max-rounds", "3")
+CURVE = ("frontier", "people.csv", "-t", "task_*", "--id", "person", "--alphas", "0.1", *SHORT)
+# What writes, and the file that it writes; a new command that writes is one row.
+COMMANDS = {
+    "fit": (("fit", "people.csv", "-t", "task_*", "--id", "person", *SHORT), "-o", "out.model"),
+    "predict, CSV": (("predict", "fair.model", "people.csv"), "-o", "out.csv"),
+    "predict, Parquet": (("predict", "fair.model", "people.csv"), "-o", "out.parquet"),
+    "extend": (("extend", "fair.model", "new_labels.csv"), "-o", "out.model"),
+    "frontier, report": (CURVE, "-o", "out.html"),
+    "frontier, table": (CURVE, "--table", "out.csv"),
+    "frontier, model": (CURVE, "--model", "out.model"),
+    "audit, report": (("audit", "labels.csv", "labels.csv", "--id", "person"), "-o", "out.html"),
+    "audit, people": (("audit", "labels.csv", "labels.csv", "--id", "person"), "--people", "o.csv"),
+}
+MODEL = model(solver=rounds(2), alpha=0.5).fit(*people())
+STORY, ROWS = Story("Trial", "A trial.", []), Table({"size": [1, 2], "seconds": [0.5, 0.25]})
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Return a folder with people and an extendable model of them."""
+    folder = tmp_path_factory.mktemp("shop")
+    write_people(folder)
+    args = [*_inside(folder, COMMANDS["fit"][0]), "--extendable", "-o", str(folder / "fair.model")]
+    done = CliRunner().invoke(app, args)
+    assert done.exit_code in (0, 1), done.output
+    return folder
+
+
+def _inside(folder, args):
+    """Return a command that reads from a folder."""
+    known = ("people.csv", "labels.csv", "new_labels.csv", "fair.model")
+    return [str(folder / one) if one in known else one for one in args]
+
+
+def by_command(name):
+    args, option, file = COMMANDS[name]
+
+    def act(shop, folder):
+        done = CliRunner().invoke(app, [*_inside(shop, args), option, str(folder / file)])
+        return done.exit_code, done.stderr
+
+    return act, file
+
+
+def by_call(act, file):
+    """Return the same for a function: refusing is exit code 2."""
+
+    def call(shop, folder):
+        try:
+            act(folder)
+        except InputError as error:
+            return 2, f"error: {error}\n"
+        return 0, ""
+
+    return call, file
+
+
+# A checkpoint, once there are such, is one row more here.
+WRITERS = {name: by_command(name) for name in COMMANDS} | {
+    "save": by_call(lambda folder: save(MODEL, folder / "a.model"), "a.model"),
+    "save, extendable": by_call(
+        lambda folder: save(MODEL, folder / "a.model", extendable=True), "a.model"
+    ),
+    "table": by_call(lambda folder: write_table(str(folder / "a.csv"), {"a": [1, 2]}), "a.csv"),
+    "reproduce": by_call(
+        lambda folder: write_results(str(folder), {"some": ROWS}, STORY, {}), "manifest.json"
+    ),
+}
+
+
+# --- faults in each step -------------------------------------------------------------------------
+
+
+class Broken:
+    """A file that cannot be written to any more after so many bytes."""
+
+    def __init__(self, file, error, room=4):
+        self._file, self._error, self._room = file, error, room
+
+    def write(self, content):
+        if len(content) > self._room:
+            self._file.write(bytes(memoryview(content).cast("B")[: self._room]))
+            raise self._error
+        self._room -= len(content)
+        return self._file.write(content)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+
+@contextmanager
+def fault(step, number, folder, monkeypatch, times=None):
+    """Let one step of writing into a folder fail, always or only the first ``times``."""
+    error = OSError(number, os.strerror(number))
+    left, happened = [times], []
+
+    def failing(real, applies):
+        def call(*args, **options):
+            if applies(*args) and left[0] != 0:
+                left[0] = None if left[0] is None else left[0] - 1
+                happened.append(step)
+                raise error
+            return real(*args, **options)
+
+        return call
+
+    def here(path, *_):
+        return isinstance(path, str | os.PathLike) and folder in Path(path).absolute().parents
+
+    def creating(path, flags=0, *_):
+        return here(path) and bool(flags & os.O_CREAT)
+
+    fdopen = os.fdopen
+
+    def broken(handle, *args, **options):
+        happened.append(step)
+        return Broken(fdopen(handle, *args, **options), error)
+
+    with monkeypatch.context() as patch:
+        if step == "make":
+            patch.setattr(os, "open", failing(os.open, creating))
+        elif step == "write":
+            patch.setattr(os, "fdopen", broken)
+        elif step == "sync":
+            whole = failing(os.fsync, lambda handle: stat.S_ISREG(os.fstat(handle).st_mode))
+            patch.setattr(os, "fsync", whole)
+        elif step == "rights":
+            patch.setattr(os, "chmod", failing(os.chmod, here))
+        elif step == "rename":
+            for name in ("replace", "rename"):
+                patch.setattr(os, name, failing(getattr(os, name), here))
+        yield happened
+
+
+def everything(folder):
+    """Return all files below a folder and what they hold."""
+    return {
+        str(one.relative_to(folder)): one.read_bytes() for one in folder.rglob("*") if one.is_file()
+    }
+
+
+def assert_told(code, said, number, file):
+    assert code == 2, said
+    assert "Traceback" not in said
+    lines = [line for line in said.splitlines() if not line.startswith("warning:")]
+    assert sum(line.startswith("error:") for line in lines) == 1, said
+    flat = " ".join(said.split())
+    assert file in flat
+    assert os.strerror(number) in flat
+
+
+STEPS = {
+    "make": errno.EROFS,
+    "write": errno.ENOSPC,
+    "sync": errno.EIO,
+    "rights": errno.EPERM,
+    "rename": errno.EACCES,
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_failing_step_leaves_all_as_it_was(writer, shop, tmp_path, monkeypatch):
+    act, file = WRITERS[writer]
+    for before in ("nothing", "old file"):
+        folder = tmp_path / before
+        folder.mkdir()
+        if before == "old file":
+            assert act(shop, folder)[0] in (0, 1)
+            if writer != "reproduce":
+                (folder / file).write_bytes(b"what was there before")
+        was = everything(folder)
+        for step, number in STEPS.items():
+            if step == "rights" and before == "nothing":
+                continue  # a new file is made with the rights it is to have
+            with fault(step, number, folder, monkeypatch) as happened:
+                code, said = act(shop, folder)
+            assert happened, step  # or nothing was tested
+            # Of a results folder, the first file that fails is named.
+            assert_told(code, said, number, folder.name if writer == "reproduce" else file)
+            assert everything(folder) == was, step
+    assert act(shop, tmp_path / "old file")[0] in (0, 1)  # so that what failed, failed for the disk
+    assert everything(tmp_path / "old file") != was or writer == "reproduce"
+    _count(writer)
+
+
+DONE = []
+
+
+def _count(writer):
+    DONE.append(writer)
+    if len({*DONE}) == len(WRITERS):
+        cases = len(WRITERS) * (2 * len(STEPS) - 1)
+        record(
+            "faulty-disk",
+            what=f"{len(WRITERS)} ways to write files, each step failing (no room, locked, "
+            "input/output error, no right, no renaming), over an old file and without one",
+            count=cases,
+            outcome=f"{cases} told in words with file and reason (exit code 2), old files intact "
+            "byte for byte, no temporary file left; 0 others",
+        )
+
+
+def test_a_folder_that_vanishes_is_told(shop, tmp_path, monkeypatch):
+    for name, (act, file) in WRITERS.items():
+        folder = tmp_path / name.replace(" ", "_")
+        folder.mkdir()
+        fsync, replace = os.fsync, os.replace
+
+        def gone(*args, folder=folder, replace=replace):
+            shutil.rmtree(folder, ignore_errors=True)
+            return replace(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", gone)
+            patch.setattr(os, "rename", gone)
+            code, said = act(shop, folder)
+        assert os.fsync is fsync
+        assert_told(code, said, errno.ENOENT, folder.name if name == "reproduce" else file)
+        assert not folder.exists()
+
+
+def test_the_judge_notices_what_is_left_or_lost(tmp_path, monkeypatch):
+    """A careless writer: straight into the file, without a word about what failed."""
+
+    def careless(folder):
+        file = os.fdopen(os.open(folder / "a.model", os.O_WRONLY | os.O_CREAT, 0o666), "wb")
+        try:
+            file.write(bytes(1000))
+        finally:
+            file.close()
+
+    (tmp_path / "a.model").write_bytes(b"before")
+    was = everything(tmp_path)
+    with fault("write", errno.ENOSPC, tmp_path, monkeypatch), pytest.raises(OSError, match="space"):
+        careless(tmp_path)
+    assert everything(tmp_path) != was
+    with pytest.raises(AssertionError):
+        assert_told(2, "error: something went wrong\n", errno.ENOSPC, "a.model")
+    with pytest.raises(AssertionError):
+        assert_told(3, f"error: a.model: {os.strerror(errno.ENOSPC)}\n", errno.ENOSPC, "a.model")
+
+
+# --- on the disk, name and all -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("writer", ["save", "table", "predict, Parquet", "reproduce"])
+def test_a_renaming_is_brought_onto_the_disk(writer, shop, tmp_path, monkeypatch):
+    act, file = WRITERS[writer]
+    events, fsync, replace = [], os.fsync, os.replace
+
+    def syncing(handle):
+        kept = os.fstat(handle)
+        events.append(("folder" if stat.S_ISDIR(kept.st_mode) else "file", kept.st_ino))
+        return fsync(handle)
+
+    def replacing(old, new):
+        events.append(("rename", os.stat(old).st_ino))
+        return replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(os, "replace", replacing)
+    assert act(shop, tmp_path)[0] == 0
+    number = (tmp_path / file).stat().st_ino
+    place = events.index(("rename", number))
+    assert ("file", number) in events[:place]
+    assert ("folder", tmp_path.stat().st_ino) in events[place:]
+
+
+def test_a_folder_that_cannot_be_synchronised_is_no_failure(shop, tmp_path, monkeypatch):
+    fsync, tried = os.fsync, []
+
+    def failing(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            tried.append(handle)
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        return fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    act, file = WRITERS["save"]
+    assert act(shop, tmp_path) == (0, "")
+    assert tried
+    assert (tmp_path / file).exists()
+    before = open_files()
+    act(shop, tmp_path)
+    assert open_files() == before  # the folder was closed again
+
+
+def open_files():
+    """Return how many files this process has open, where that can be told."""
+    listed = Path("/proc/self/fd")
+    return len([*listed.iterdir()]) if listed.exists() else 0
+
+
+def test_links_that_lead_in_a_circle_are_told(shop, tmp_path):
+    (tmp_path / "a.model").symlink_to(tmp_path / "b.model")
+    (tmp_path / "b.model").symlink_to(tmp_path / "a.model")
+    code, said = WRITERS["save"][0](shop, tmp_path)
+    assert_told(code, said, errno.ELOOP, "a.model")
+    act, _ = by_command("fit")
+    (tmp_path / "out.model").symlink_to(tmp_path / "a.model")
+    assert_told(*act(shop, tmp_path), errno.ELOOP, "out.model")
+    assert {one.name for one in tmp_path.iterdir()} == {"a.model", "b.model", "out.model"}
+
+
+# --- real limits ---------------------------------------------------------------------------------
+
+LIMIT = 600
+
+
+class Limited(Forks):
+    """Processes that may not write files longer than ``LIMIT`` bytes."""
+
+    _SCRIPT = Forks._SCRIPT.replace(
+        "os.chdir(job",
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({LIMIT}, {LIMIT}))\n"
+        "os.chdir(job",
+    )
+
+
+def test_files_that_grow_too_large_are_told(shop, tmp_path):
+    with Limited() as forks:
+        for name, (args, option, file) in COMMANDS.items():
+            more = ["--probabilities"] if name == "predict, CSV" else []
+            target = tmp_path / file
+            if name == "frontier, table":
+                continue  # shorter than the limit
+            target.write_bytes(b"before")
+            done = forks.run(shop, *args, *more, option, target, code=2)
+            assert_told(2, done.err, errno.EFBIG, file)
+            assert everything(tmp_path) == {file: b"before"}, name
+            target.unlink()
+
+
+MOUNTED = """
+import json, os, subprocess, sys
+from pathlib import Path
+from test_faulty_disk import COMMANDS, everything
+from cli_runs import Forks
+
+shop, place = map(Path, sys.argv[1:])
+found = []
+for kind in ("full", "locked"):
+    folder = place / kind
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=True)
+    for _, _, file in COMMANDS.values():
+        (folder / file).write_bytes(b"before")
+    if kind == "full":
+        with (folder / "filler").open("wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+    else:
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    was = everything(folder)
+    with Forks() as forks:
+        for name, (args, option, file) in COMMANDS.items():
+            done = forks.run(shop, *args, option, folder / file, code=None)
+            same = everything(folder) == was
+            found.append([kind, name, file, done.returncode, done.err, same])
+print(json.dumps(found))
+"""
+
+
+def test_a_disk_that_is_full_or_locked_is_told(shop, tmp_path):
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+    # Mounts of this process alone: they go with it. Root may do that, and in many places anybody.
+    alone = ["unshare", "--mount", "--map-root-user"]
+    trial = tmp_path / "trial"
+    trial.mkdir()
+    try:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(trial)]
+        subprocess.run([*alone, *mount], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"this process may not mount for itself ({error}); see the tests above")
+    done = subprocess.run(
+        [*alone, sys.executable, "-c", MOUNTED, str(shop), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == 2 * len(COMMANDS)
+    for kind, name, file, code, said, same in found:
+        number = {"full": errno.ENOSPC, "locked": errno.EROFS}[kind]
+        assert_told(code, said, number, file)
+        assert same, (kind, name)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_device_that_is_full_is_told(shop, tmp_path):
+    (tmp_path / "out.csv").symlink_to("/dev/full")
+    act, file = by_command("predict, CSV")
+    assert_told(*act(shop, tmp_path), errno.ENOSPC, file)
+    with pytest.raises(InputError, match="full cannot be written: No space left"):
+        save(MODEL, "/dev/full")
+
+
+@pytest.mark.parametrize("step", ["write", "rename"])
+def test_people_larger_than_memory_leave_nothing_behind(step, tmp_path, monkeypatch):
+    columns = {name: X[:, place] for place, name in enumerate(FEATURES)}
+    columns |= {name: Y[:, place] for place, name in enumerate(TASKS)}
+    write_table(str(tmp_path / "people.parquet"), {"person": np.array(IDS), **columns})
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    options = {"tasks": "task_*", "id": "person", "folder": folder}
+    if step == "write":
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        try:
+            with pytest.raises(InputError, match=os.strerror(errno.EFBIG)):
+                map_parquet(tmp_path / "people.parquet", **options)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    else:
+        with (
+            fault("rename", errno.EIO, folder, monkeypatch),
+            pytest.raises(InputError, match=os.strerror(errno.EIO)),
+        ):
+            map_parquet(tmp_path / "people.parquet", **options)
+    assert not list(folder.iterdir())
