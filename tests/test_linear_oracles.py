@@ -122,9 +122,9 @@ class TestLogistic:
         for _ in range(12):
             warm(Costs(sample, *prices(draw, np.ones(150) * 10.0 ** draw.integers(-6, 6))))
         after, fresh = warm(costs), LogisticOracle().bind(sample)(costs)
-        scale = np.append(1.0, sample.features.std(axis=0))[:, None]
-        for one, other in [(after.coefficients, fresh.coefficients)]:
-            np.testing.assert_allclose(one * scale[1:], other * scale[1:], atol=1e-4)
+        scale = sample.features.std(axis=0)[:, None]
+        found, wanted = (one.coefficients * scale for one in (after, fresh))
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
 
     def test_many_people_are_scikit_learns_too(self):
         """Enough for float32 on the way and for Hessians over some of the people."""
