@@ -102,8 +102,10 @@ def test_options_reach_the_solver_and_the_rates(shop, tmp_path):
         *("--rate", "false-positive", "--rate", "false-negative", "--beta", "0.1"),
         *("--oracle", "stump", "--max-rounds", "4", "--seed", "7"),
         *("-o", tmp_path / "m", "--json"),
+        code=4,
     )
     found = strict(told.out)
+    assert found["ended_early"] is True
     assert found["features"] == ["x1", "x2"]
     assert found["rate"] == ["false_positive", "false_negative"]
     assert found["certificate"]["rounds"] <= 4
@@ -118,7 +120,7 @@ def test_a_request_not_met_exits_with_1_and_keeps_the_best_answer(shop, tmp_path
     done = run(
         shop,
         *("fit", "people.csv", "-t", "task_*", "--id", "person", "--alpha", "0.001"),
-        *("--solver", "published", "--max-rounds", "1", "-o", tmp_path / "m", "--json"),
+        *("--solver", "published", "-o", tmp_path / "m", "--json"),
         code=1,
     )
     found = strict(done.out)
@@ -200,7 +202,7 @@ def test_the_order_of_the_columns_changes_nothing(shop, decided, tmp_path):
 
 
 def test_without_ids_a_person_is_known_by_their_features(shop, tmp_path):
-    args = ("people.csv", "-t", "task_*", "--ignore", "person", "--max-rounds", "5")
+    args = ("people.csv", "-t", "task_*", "--ignore", "person", "--oracle", "regression")
     run(shop, "fit", *args, "-o", tmp_path / "m")
     done = run(shop, "predict", tmp_path / "m", "people.csv", "-o", "-")
     table = read(done.out)
@@ -304,7 +306,7 @@ def traced(shop):
                 shop,
                 *("frontier", "people.csv", "-t", "task_*", "--id", "person", "-o", "-"),
                 *("--alphas", "0.2,0.1", "--rate", "error", "--rate", "false-positive"),
-                *("--table", "curve.csv", "--max-rounds", "20"),
+                *("--table", "curve.csv", "--oracle", "regression"),
             ),
         ]
     )

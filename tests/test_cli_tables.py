@@ -46,7 +46,7 @@ def test_a_file_in_standard_input_with_signs_in_its_names(tmp_path):
     told = run(
         tmp_path,
         *("fit", "-", "-t", "task[1]*", "-t", "täsk*", "-t", "task_?", "--ignore", "task1"),
-        *("--id", "wér", "--max-rounds", "3", "-o", "odd.model", "--json"),
+        *("--id", "wér", "--oracle", "regression", "-o", "odd.model", "--json"),
         stdin=(tmp_path / "odd.csv").read_bytes(),
     )
     found = strict(told.out)
@@ -67,7 +67,7 @@ def test_a_quoted_name_may_hold_other_separators(tmp_path):
         )
         done = run(
             tmp_path,
-            *("fit", name, "-t", "task_1", "--id", "person", "--max-rounds", "2"),
+            *("fit", name, "-t", "task_1", "--id", "person", "--oracle", "regression"),
             *("-o", "m", "--json"),
         )
         assert strict(done.out)["features"] == [odd]
@@ -78,7 +78,7 @@ def test_the_line_ends_of_old_macs_are_read(shop, forks, tmp_path):
     (tmp_path / "mac.csv").write_bytes(text.replace(b"\n", b"\r"))
     done = forks.run(
         tmp_path,
-        *("fit", "mac.csv", "-t", "task_*", "--id", "person", "--max-rounds", "2"),
+        *("fit", "mac.csv", "-t", "task_*", "--id", "person", "--oracle", "regression"),
         *("-o", "m", "--json"),
     )
     assert strict(done.out)["people"] == 40
@@ -89,7 +89,7 @@ def test_an_ignored_column_is_no_task(shop, tmp_path):
     done = run(
         shop,
         *("fit", "people.csv", "-t", "task_*", "--ignore", "task_3", "--id", "person"),
-        *("--max-rounds", "2", "-o", tmp_path / "m", "--json"),
+        *("--oracle", "regression", "-o", tmp_path / "m", "--json"),
     )
     assert "task_3" not in strict(done.out)["tasks"]
 

@@ -258,7 +258,7 @@ def test_a_terminal_sees_progress_and_standard_output_stays_clean(tmp_path):
             lambda: at_a_terminal(
                 tmp_path, *("frontier", "people.csv", "-t", "task_*", "--alphas", "0.02,0.05,0.1")
             ),
-            lambda: at_a_terminal(tmp_path, *fit, "--quiet", "--max-rounds", "5"),
+            lambda: at_a_terminal(tmp_path, *fit, "--quiet", "--oracle", "regression"),
         ]
     )
     for text in (shown, curve):
