@@ -16,6 +16,7 @@ from averagefair import (
     ErrorRate,
     ExponentiatedGradient,
     FalsePositiveRate,
+    FiniteOracle,
     InputError,
     Learner,
     RegressionOracle,
@@ -307,6 +308,20 @@ class TestBatches:
         np.testing.assert_allclose(
             model.individual_rates_, plain_rates(Y, model.decision_probability(X), kind), atol=1e-9
         )
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_that_cancel_have_one_common_rate_whoever_comes_first():
+    """Another order of the people changes sums by rounding, and the answer by no more."""
+    half = np.random.default_rng(0).integers(0, 2, (8, 3)).astype(float)
+    X, Y = np.zeros((16, 1)), np.vstack([half, 1 - half])
+    oracle = FiniteOracle([lambda x: x[:, 0] > 0])
+    solver = ExponentiatedGradient(max_rounds=9, tol=None, replay=False, shrink=False)
+    model = AverageFairClassifier(alpha=0.1, oracle=oracle, solver=solver, random_state=0)
+    first = model.fit(X, Y).common_rate_
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(16)
+        assert model.fit(X, Y[order]).common_rate_ == pytest.approx(first, abs=1e-9)
 
 
 class TestTheory:

@@ -23,6 +23,9 @@ from averagefair.sample import FloatArray
 from averagefair.spaces import NUMPY, Space, to_host
 from averagefair.windows import fullest, narrowest
 
+# Weights that add up to less than this share of their sizes cancel, but for rounding.
+_TIE = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
@@ -90,8 +93,12 @@ class Constraints:
         return self.add_up(self.counts * values) / np.where(people > 0, people, 1.0)
 
     def best_common_rates(self, weights: Any) -> FloatArray:
-        """Return the Learner's gamma for these weights: 1 where they add up to more than 0."""
-        return (self.add_up(weights) > 0).astype(np.float64)
+        """Return the Learner's gamma for these weights: 1 where they add up to more than 0.
+
+        Where they cancel but for rounding either would do, and it is 0.
+        """
+        size = self.add_up(self.space.xp.abs(weights))
+        return (self.add_up(weights) > _TIE * size).astype(np.float64)
 
     def deviation(self, rates: Any, common_rates: FloatArray) -> float:
         """Return the largest |R - gamma|; 0 where nobody is constrained."""
