@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 
@@ -18,6 +19,9 @@ def main() -> None:
     """Run the command line, and leave with its exit code."""
     code: Any = 0
     signal.signal(signal.SIGTERM, _terminate)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Names of files may hold what is no letter, or none that the terminal knows.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app = _app()
         if "--json" in sys.argv:

@@ -171,7 +171,7 @@ class _File:
     @classmethod
     def look_at(cls, path: Path) -> _File:
         check_path(str(path))
-        with _reading(path) as file:
+        with reading_parquet(path) as file:
             names = file.schema_arrow.names
             check_head(names, str(path), "id")
             return cls(str(path), names, file.metadata.num_rows)
@@ -180,7 +180,7 @@ class _File:
         """Yield the rows, some at a time."""
         step, first = max(_ROWS, _CELLS // len(columns)), 0
         table = extra("pyarrow", "files").Table
-        with _reading(self.source) as file:
+        with reading_parquet(self.source) as file:
             for batch in file.iter_batches(step, columns=columns, use_threads=False):
                 # Asked for "a", pyarrow also reads a column called "a.b".
                 cells = table.from_batches([batch]).select(columns)
@@ -190,7 +190,8 @@ class _File:
 
 
 @contextmanager
-def _reading(path: str | Path) -> Iterator[Any]:
+def reading_parquet(path: str | Path) -> Iterator[Any]:
+    """Open a Parquet file, to be read some rows at a time."""
     pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
     try:
         with (
@@ -198,7 +199,7 @@ def _reading(path: str | Path) -> Iterator[Any]:
             pq.ParquetFile(file, buffer_size=_BUFFER, pre_buffer=False) as table,
         ):
             yield table
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a whole Parquet file: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None

@@ -59,24 +59,15 @@ def _parquet(data: bytes, source: str) -> dict[str, Any]:
         table = pq.read_table(pa.BufferReader(data), use_threads=False, pre_buffer=False)
     except InputError:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{source} is not a whole Parquet file: {error}") from None
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def _csv(data: bytes, source: str) -> dict[str, Any]:
     pa, reader = extra("pyarrow", "files"), extra("pyarrow.csv", "files")
-    data = data.removeprefix(BOM).lstrip(b"\r\n")
-    said = _SEPARATOR.match(data)
-    if said:
-        data = data[said.end() :]
-    head, delimiter = _head(data, source, said and said.group(1).decode())
-    options = {
-        "parse_options": reader.ParseOptions(
-            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(head) > 1
-        ),
-        "convert_options": reader.ConvertOptions(column_types=dict.fromkeys(head, pa.string())),
-    }
+    head, delimiter, offset = begin_csv(data, source)
+    data, options = data[offset:], csv_options(head, delimiter)
     # In blocks; if that fails, once more with room for lines of any length.
     for size in (BLOCK, min(max(BLOCK, len(data)), 2**31 - 1)):
         how = reader.ReadOptions(use_threads=False, block_size=size)
@@ -86,26 +77,48 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
         except pa.ArrowInvalid as error:
             failure = error
     else:
-        _complain(failure, source)
-    table = _without_empty_columns(table)
+        complain(failure, source)
+    table = without_empty_columns(table)
     names = [unguard(name) for name in table.column_names]
     check_head(names, source)
     return dict(zip(names, map(unguard_column, table.columns), strict=True))
 
 
-def _without_empty_columns(table: Any) -> Any:
+def begin_csv(data: bytes, source: str) -> tuple[list[str], str, int]:
+    """Return the names of the columns, what separates them, and where the head begins."""
+    text = data.removeprefix(BOM).lstrip(b"\r\n")
+    said = _SEPARATOR.match(text)
+    if said:
+        text = text[said.end() :]
+    head, delimiter = _head(text, source, said and said.group(1).decode())
+    return head, delimiter, len(data) - len(text)
+
+
+def csv_options(head: Sequence[str], delimiter: str) -> dict[str, Any]:
+    """Return how pyarrow is to read: every cell as it is written."""
+    pa, reader = extra("pyarrow", "files"), extra("pyarrow.csv", "files")
+    return {
+        "parse_options": reader.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(head) > 1
+        ),
+        "convert_options": reader.ConvertOptions(column_types=dict.fromkeys(head, pa.string())),
+    }
+
+
+def without_empty_columns(table: Any) -> Any:
     """Drop nameless columns with nothing in them, as spreadsheets leave at the right."""
     pc = extra("pyarrow.compute", "files")
-    for place in reversed(range(table.num_columns)):
-        if (
-            not table.column_names[place].strip()
-            and not pc.any(pc.not_equal(pc.utf8_trim_whitespace(table.column(place)), "")).as_py()
-        ):
-            table = table.remove_column(place)
-    return table
+    kept = [
+        place
+        for place, name in enumerate(table.column_names)
+        if name.strip()
+        or pc.any(pc.not_equal(pc.utf8_trim_whitespace(table.column(place)), "")).as_py()
+    ]
+    return table if len(kept) == table.num_columns else table.select(kept)
 
 
-def _complain(error: Exception, source: str) -> NoReturn:
+def complain(error: Exception, source: str) -> NoReturn:
+    """Say why pyarrow could not read a CSV."""
     found = _RAGGED.search(str(error))
     if found:
         row, expected, got = map(int, found.groups())
@@ -127,10 +140,7 @@ def _head(data: bytes, source: str, said: str | None) -> tuple[list[str], str]:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{source}: line {line} is not UTF-8 text; save the table as CSV in UTF-8 (in Excel: "
-            '"CSV UTF-8"), or as Parquet.'
-        ) from None
+        raise InputError(not_letters(source, line)) from None
     first = {mark: _first_rows(text, mark, source) for mark in said or MARKS}
     # Where a mark stands within quotes, and others around them, it separates nothing.
     first = {mark: rows for mark, rows in first.items() if _fits(text, mark)} or first
@@ -159,6 +169,14 @@ def _fits(text: str, delimiter: str) -> bool:
     except csv.Error:
         return False
     return True
+
+
+def not_letters(source: str, line: int) -> str:
+    """Say that a line is no text."""
+    return (
+        f"{source}: line {line} is not UTF-8 text; save the table as CSV in UTF-8 (in Excel: "
+        '"CSV UTF-8"), or as Parquet.'
+    )
 
 
 def _lines(text: str) -> Iterator[str]:

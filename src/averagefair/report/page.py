@@ -234,7 +234,8 @@ def _page(
             long_setting=LONG_SETTING,
         )
     )
-    return text
+    # The name of a file may hold bytes that are no letters.
+    return text.encode(errors="replace").decode()
 
 
 def embed(data: Any) -> str:
