@@ -72,7 +72,6 @@ class Contents:
         value = self.manifest[name]
         if not isinstance(value, list) or any(type(one) is not str for one in value):
             raise ValueError(f"{name} are no names")
-        "".join(value).encode()  # half a character, which JSON can hold, is none
         twins = distinct and len(set(value)) < len(value)
         if twins or count not in (None, len(value)):
             raise ValueError(f"{name} are {len(value)} names")
