@@ -39,7 +39,7 @@ def positive_number(name: str, value: Any, most: float = inf) -> float:
     averagefair.errors.InputError: `step` must be finite and positive; got -1.
     """
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if number and 0 < value <= most and value < inf:
+    if number and 0 < float(value) <= most and float(value) < inf:
         return float(value)
     rule = "be finite and positive" if most == inf else f"lie in (0, {most:g}]"
     raise InputError(f"`{name}` must {rule}; got {value!r}.")

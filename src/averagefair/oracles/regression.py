@@ -62,7 +62,7 @@ class RegressionOracle:
     def __post_init__(self) -> None:
         if not (isinstance(self.l2, int | float | np.number) and 0 <= self.l2 < np.inf):
             raise InputError(f"l2 must be finite and not negative; got {self.l2!r}.")
-        if self.l2 > MOST_L2:
+        if float(self.l2) > MOST_L2:
             raise InputError(f"l2 must be at most {MOST_L2:g}; got {self.l2!r}.")
 
     def bind(self, sample: Sample) -> _Regression:
