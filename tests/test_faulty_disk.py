@@ -392,12 +392,13 @@ for kind in ("full", "locked"):
                 pass
     else:
         subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
-    was = everything(folder)
-    with Forks() as forks:
+with Forks() as forks:
+    for folder in (place / "full", place / "locked"):
+        was = everything(folder)
         for name, (args, option, file) in COMMANDS.items():
             done = forks.run(shop, *args, option, folder / file, code=None)
             same = everything(folder) == was
-            found.append([kind, name, file, done.returncode, done.err, same])
+            found.append([folder.name, name, file, done.returncode, done.err, same])
 print(json.dumps(found))
 """
 

@@ -48,7 +48,7 @@ def extend(
             f"{model} holds classifiers that extend made; extend the model that made them."
         )
     origin = found.manifest["origin"]
-    id_column = id_column or origin.get("id")
+    id_column = id_column or found.id_column
     table = read_file(labels).by(id_column)
     names = table.select(tasks, "--tasks") if tasks else table.others([])
     if not names:

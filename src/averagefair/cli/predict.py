@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from averagefair.cli import options as given
 from averagefair.cli.speech import answer
-from averagefair.files import STREAM, TABLES, check_output, read_file, write_table
+from averagefair.files import STREAM, TABLES, FileBlocks, check_output, writing_table
 
 
 def predict(
@@ -47,31 +47,35 @@ def predict(
     given.check_streams_out(output, as_json=as_json)
     found = read_model(model, trusted=trust or ())
     classifiers = found.classifiers
-    id_column = id_column or found.manifest["origin"].get("id")
-    table = read_file(data).by(id_column)
-    names = classifiers.feature_names
-    if names is None:  # learned from an array: features in their order
-        names = tuple(table.others([*classifiers.task_names]))
-    X = as_table(names, table.numbers(table.require(names, "the model's feature")))
-    cells: NDArray[Any] = (
-        classifiers.decision_probability(X) if probabilities else classifiers.predict(X, table.ids)
-    )
-    columns = {} if id_column is None else {id_column: table.columns[id_column]}
-    columns |= {name: cells[:, place] for place, name in enumerate(classifiers.task_names)}
-    write_table(output, columns)
+    id_column = id_column or found.id_column
+    names, people, ones = classifiers.feature_names, 0, 0.0
+    with writing_table(output) as write:
+        for part in FileBlocks(data).by(id_column):
+            if names is None:  # learned from an array: features in their order
+                names = tuple(part.others([*classifiers.task_names]))
+            X = as_table(names, part.numbers(part.require(names, "the model's feature")))
+            cells: NDArray[Any] = (
+                classifiers.decision_probability(X)
+                if probabilities
+                else classifiers.predict(X, part.ids)
+            )
+            columns = {} if id_column is None else {id_column: part.columns[id_column]}
+            columns |= {name: cells[:, place] for place, name in enumerate(classifiers.task_names)}
+            write(columns)
+            people, ones = people + len(part), ones + float(cells.sum(dtype=float))
     what = "chances of deciding 1" if probabilities else "decisions"
     key = f"by column {id_column!r}" if id_column else "by their features (no --id)"
     text = (
-        f"{len(table):,} people x {len(classifiers.task_names):,} tasks: {what}"
+        f"{people:,} people x {len(classifiers.task_names):,} tasks: {what}"
         f"{'' if probabilities else f', drawn for each person {key}'}\n"
         f"written: {output}"
     )
     facts = {
-        "people": len(table),
+        "people": people,
         "tasks": list(classifiers.task_names),
         "kind": "probabilities" if probabilities else "decisions",
         "id": id_column,
-        "share_of_ones": float(cells.mean()),
+        "share_of_ones": ones / (people * len(classifiers.task_names)),
         "output": output,
     }
     answer(facts, text, as_json=as_json, aside=output == STREAM)

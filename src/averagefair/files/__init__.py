@@ -7,6 +7,7 @@ memory pass through from Parquet to files that are learned from where they are.
 
 from averagefair.files.mapped import MappedPeople, map_parquet
 from averagefair.files.reading import STREAM, check_path, read_file
+from averagefair.files.streaming import FileBlocks
 from averagefair.files.table import FileTable
 from averagefair.files.writing import (
     TABLES,
@@ -16,12 +17,14 @@ from averagefair.files.writing import (
     table_content,
     write_table,
     write_whole,
+    writing_table,
 )
 
 __all__ = [
     "STREAM",
     "TABLES",
     "Draft",
+    "FileBlocks",
     "FileTable",
     "MappedPeople",
     "check_output",
@@ -32,4 +35,5 @@ __all__ = [
     "table_content",
     "write_table",
     "write_whole",
+    "writing_table",
 ]

@@ -78,7 +78,12 @@ def _csv(data: bytes, source: str) -> dict[str, Any]:
             failure = error
     else:
         complain(failure, source)
-    table = without_empty_columns(table)
+    return csv_columns(table, source)
+
+
+def csv_columns(table: Any, source: str) -> dict[str, Any]:
+    """Return the columns of what pyarrow read, by their names, as they were before writing."""
+    table = _without_empty_columns(table)
     names = [unguard(name) for name in table.column_names]
     check_head(names, source)
     return dict(zip(names, map(unguard_column, table.columns), strict=True))
@@ -105,7 +110,7 @@ def csv_options(head: Sequence[str], delimiter: str) -> dict[str, Any]:
     }
 
 
-def without_empty_columns(table: Any) -> Any:
+def _without_empty_columns(table: Any) -> Any:
     """Drop nameless columns with nothing in them, as spreadsheets leave at the right."""
     pc = extra("pyarrow.compute", "files")
     kept = [

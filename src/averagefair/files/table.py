@@ -81,13 +81,16 @@ class FileTable:
         first: dict[str, int] = {}
         for row, one in enumerate(ids.tolist()):
             if first.setdefault(one, row) != row:
-                self.refuse(
-                    row,
-                    column,
-                    f"the id {one!r} stands in row {first[one] + 1} already; each person must have "
-                    "one row",
-                )
+                self.refuse_twin(row, column, one, (self.first or 0) + first[one])
         return replace(self, ids=ids, id_column=column)
+
+    def refuse_twin(self, row: int, column: str, one: str, first: int) -> NoReturn:
+        """Complain of an id that stands in an earlier row of the file, counted from 0, already."""
+        self.refuse(
+            row,
+            column,
+            f"the id {one!r} stands in row {first + 1} already; each person must have one row",
+        )
 
     def ids_in(self, column: str) -> NDArray[np.str_]:
         """Return a column as ids, shape (n,); a blank is refused, the same id twice is not."""
@@ -111,6 +114,11 @@ class FileTable:
         """Return some of the rows, in this order."""
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         return replace(self, columns=columns, ids=None if self.ids is None else self.ids[rows])
+
+    def rest(self, skipped: int) -> FileTable:
+        """Return the rows but for the first ones, which know where they stand in the file."""
+        rows = self.take(np.arange(skipped, len(self)))
+        return replace(rows, first=(self.first or 0) + skipped)
 
     def require(self, names: Sequence[str], option: str) -> list[str]:
         """Return these very columns, in the order given; refuse where one is missing."""

@@ -6,9 +6,11 @@ import errno
 import io
 import os
 import secrets
+import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +22,10 @@ from averagefair.files.reading import STREAM, check_path
 from averagefair.names import in_a_line, in_a_terminal
 
 TABLES = (".csv", ".parquet")
+# What is to go to standard output is kept in memory up to so many bytes.
+_IN_MEMORY = 1 << 24
+# So many cells make a row group of Parquet: each one costs its readers, and the writer's memory.
+_ROW_GROUP = 1 << 20
 
 
 def check_output(
@@ -206,26 +212,97 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
 
 def table_content(path: str, columns: Mapping[str, Any]) -> bytes:
     """Return what :func:`write_table` writes."""
-    table = _as_table(columns)
-    sink = io.BytesIO()
+    table, sink = _table(columns), io.BytesIO()
     if path != STREAM and Path(path).suffix.lower() == ".parquet":
         extra("pyarrow.parquet", "files").write_table(table, sink)
     else:
-        safe, changed = guard_columns(dict(zip(table.column_names, table.columns, strict=True)))
-        if changed:
-            where = "standard output" if path == STREAM else path
-            warn(
-                f"{where}: a spreadsheet would take {changed:,} of the names and words for "
-                "formulas, since they begin with =, +, -, @ or a tab; they got an apostrophe in "
-                "front. averagefair reads them without it, other programs do not and cannot join "
-                "tables by them. Parquet keeps them as they are.",
-                UserWarning,
-            )
-        extra("pyarrow.csv", "files").write_csv(extra("pyarrow", "files").table(safe), sink)
+        safe, changed = _guarded(table)
+        _tell_of_formulas(path, changed)
+        extra("pyarrow.csv", "files").write_csv(safe, sink)
     return sink.getvalue()
 
 
-def _as_table(columns: Mapping[str, Any]) -> Any:
+@contextmanager
+def writing_table(path: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Give a function that writes some rows more; the table takes its place when the block ends.
+
+    As :func:`write_table`, for tables that are made some rows at a time. Standard output gets
+    all of it at the end, or nothing: until then it is in a temporary file.
+    """
+    if path == STREAM:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept, drafted(path) as out:
+            with closing(_Rows(kept, parquet=False)) as rows:  # type: ignore[arg-type]
+                yield rows.write
+            kept.seek(0)
+            shutil.copyfileobj(kept, out)
+        _tell_of_formulas(path, rows.changed)
+        return
+    parquet = Path(path).suffix.lower() == ".parquet"
+    with drafted(path) as file, closing(_Rows(file, parquet=parquet)) as rows:
+        yield rows.write
+    _tell_of_formulas(path, rows.changed)
+
+
+class _Rows:
+    """Rows written to a file as they come; the first decide what the columns are."""
+
+    def __init__(self, file: BinaryIO, *, parquet: bool) -> None:
+        self.file, self.parquet, self.schema = file, parquet, None
+        self.changed = 0
+        self._writer: Any = None
+        self._waiting: list[Any] = []
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        table = _table(columns)
+        first = self.schema is None
+        self.schema = table.schema if first else self.schema
+        table = table.cast(self.schema)
+        if self.parquet:
+            if first:
+                writer = extra("pyarrow.parquet", "files").ParquetWriter
+                self._writer = writer(self.file, self.schema)
+            self._waiting.append(table)
+            if sum(one.num_rows for one in self._waiting) * table.num_columns >= _ROW_GROUP:
+                self._write_group()
+        else:
+            csv = extra("pyarrow.csv", "files")
+            table, changed = _guarded(table)
+            self.changed += changed
+            csv.write_csv(table, self.file, csv.WriteOptions(include_header=first))
+
+    def _write_group(self) -> None:
+        table = extra("pyarrow", "files").concat_tables(self._waiting)
+        self._waiting.clear()
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            try:
+                if self._waiting:
+                    self._write_group()
+            finally:
+                self._writer.close()
+
+
+def _guarded(table: Any) -> tuple[Any, int]:
+    """Return a table that no spreadsheet takes for formulas, and how many cells that changed."""
+    safe, changed = guard_columns(dict(zip(table.column_names, table.columns, strict=True)))
+    return extra("pyarrow", "files").table(safe), changed
+
+
+def _tell_of_formulas(path: str, changed: int) -> None:
+    if changed:
+        where = "standard output" if path == STREAM else path
+        warn(
+            f"{where}: a spreadsheet would take {changed:,} of the names and words for formulas, "
+            "since they begin with =, +, -, @ or a tab; they got an apostrophe in front. "
+            "averagefair reads them without it, other programs do not and cannot join tables by "
+            "them. Parquet keeps them as they are.",
+            UserWarning,
+        )
+
+
+def _table(columns: Mapping[str, Any]) -> Any:
     try:
         return extra("pyarrow", "files").table(
             {name: _storable(values) for name, values in columns.items()}

@@ -53,6 +53,12 @@ class ModelFile:
     manifest: dict[str, Any]
 
     @property
+    def id_column(self) -> str | None:
+        """The column by which people were known, where the model was fitted from a table."""
+        column = self.manifest["origin"].get("id")
+        return column if isinstance(column, str) else None
+
+    @property
     def classifiers(self) -> Mixture:
         """The classifiers of the file's tasks."""
         return self.model if isinstance(self.model, Mixture) else self.model.classifiers_
