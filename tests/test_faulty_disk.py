@@ -60,7 +60,7 @@ def shop(tmp_path_factory):
     write_people(folder)
     args = [*_inside(folder, COMMANDS["fit"][0]), "--extendable", "-o", str(folder / "fair.model")]
     done = CliRunner().invoke(app, args)
-    assert done.exit_code in (0, 1), done.output
+    assert done.exit_code in (0, 1, 4), done.output
     return folder
 
 
@@ -203,7 +203,7 @@ def test_a_failing_step_leaves_all_as_it_was(writer, shop, tmp_path, monkeypatch
         folder = tmp_path / before
         folder.mkdir()
         if before == "old file":
-            assert act(shop, folder)[0] in (0, 1)
+            assert act(shop, folder)[0] in (0, 1, 4)
             if writer != "reproduce":
                 (folder / file).write_bytes(b"what was there before")
         was = everything(folder)
@@ -216,7 +216,7 @@ def test_a_failing_step_leaves_all_as_it_was(writer, shop, tmp_path, monkeypatch
             # Of a results folder, the first file that fails is named.
             assert_told(code, said, number, folder.name if writer == "reproduce" else file)
             assert everything(folder) == was, step
-    assert act(shop, tmp_path / "old file")[0] in (0, 1)  # so that what failed, failed for the disk
+    assert act(shop, tmp_path / "old file")[0] in (0, 1, 4)  # so that what failed, failed for the disk
     assert everything(tmp_path / "old file") != was or writer == "reproduce"
     _count(writer)
 
