@@ -319,6 +319,8 @@ def test_weights_that_cancel_have_one_common_rate_whoever_comes_first():
     solver = ExponentiatedGradient(max_rounds=9, tol=None, replay=False, shrink=False)
     model = AverageFairClassifier(alpha=0.1, oracle=oracle, solver=solver, random_state=0)
     first = model.fit(X, Y).common_rate_
+    twice = model.fit(X, Y, sample_weight=np.full(16, 2))
+    assert twice.common_rate_ == pytest.approx(first, abs=1e-9)
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(16)
         assert model.fit(X, Y[order]).common_rate_ == pytest.approx(first, abs=1e-9)

@@ -23,7 +23,8 @@ from averagefair.sample import FloatArray
 from averagefair.spaces import NUMPY, Space, to_host
 from averagefair.windows import fullest, narrowest
 
-# Weights that add up to less than this share of their sizes cancel, but for rounding.
+# Weights that add up to less than this share of their sizes, and of what all errors weigh, which is
+# 1, cancel but for rounding.
 _TIE = 1e-12
 
 
@@ -95,9 +96,9 @@ class Constraints:
     def best_common_rates(self, weights: Any) -> FloatArray:
         """Return the Learner's gamma for these weights: 1 where they add up to more than 0.
 
-        Where they cancel but for rounding either would do, and it is 0.
+        Where they cancel but for rounding, or are nothing else, either would do, and it is 0.
         """
-        size = self.add_up(self.space.xp.abs(weights))
+        size = 1.0 + self.add_up(self.space.xp.abs(weights))
         return (self.add_up(weights) > _TIE * size).astype(np.float64)
 
     def deviation(self, rates: Any, common_rates: FloatArray) -> float:
