@@ -38,8 +38,10 @@ experiments: $(VENV)/.core
 
 # What is tried at length, then docs/reliability.md from what came of it.
 test-long: $(VENV)/.test
-	AVERAGEFAIR_RECORD=results/reliability $(BIN)/python -m pytest -m 'not long' tests/test_hostile_names*.py
+	AVERAGEFAIR_RECORD=results/reliability $(BIN)/python -m pytest -m 'not long' tests/test_hostile_names.py
 	AVERAGEFAIR_RECORD=results/reliability $(BIN)/python -m pytest -m long
+	$(ONE_THREAD) AVERAGEFAIR_RECORD=results/reliability \
+		$(BIN)/python -m pytest -m properties --hypothesis-profile=nightly tests
 	$(BIN)/python docs/reliability.py results/reliability
 
 check: $(VENV)/.check

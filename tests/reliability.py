@@ -2,7 +2,12 @@
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
+
+TRIED: Counter[str] = Counter()
+"""How many generated cases of each property have been tried in this process (tests/generated.py);
+recorded when the tests are over (tests/conftest.py)."""
 
 
 def record(name, *, what, count, outcome):
