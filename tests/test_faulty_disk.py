@@ -216,7 +216,7 @@ def test_a_failing_step_leaves_all_as_it_was(writer, shop, tmp_path, monkeypatch
             # Of a results folder, the first file that fails is named.
             assert_told(code, said, number, folder.name if writer == "reproduce" else file)
             assert everything(folder) == was, step
-    assert act(shop, tmp_path / "old file")[0] in (0, 1, 4)  # so that what failed, failed for the disk
+    assert act(shop, tmp_path / "old file")[0] in (0, 1, 4)  # it was the disk
     assert everything(tmp_path / "old file") != was or writer == "reproduce"
     _count(writer)
 
