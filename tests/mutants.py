@@ -440,7 +440,7 @@ def has_map(content):
 
 def archive(members, compression=zipfile.ZIP_STORED):
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", compression) as file:
+    with zipfile.ZipFile(sink, "w", compression, compresslevel=1) as file:
         for name, part in members.items():
             file.writestr(name, part)
     return sink.getvalue()

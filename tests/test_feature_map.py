@@ -517,7 +517,7 @@ def test_the_command_line(tmp_path, forks):
     write(tmp_path / "people.csv", [*names, *tasks], np.hstack([X, whole[0]]).tolist())
     write(tmp_path / "new.csv", names, X_NEW.tolist())
     write(tmp_path / "later.csv", later, whole[1].tolist())
-    settings = ("--extendable", "--alpha", "0.2", "-q")
+    settings = ("--extendable", "--alpha", "0.2", "--max-rounds", "5", "-q")
     fit = ("fit", "people.csv", "-t", "task_*", "--oracle", "regression", *settings)
     by_name = {
         "splines": SplineTransformer(),
@@ -525,7 +525,7 @@ def test_the_command_line(tmp_path, forks):
         "kernel": make_pipeline(StandardScaler(), Nystroem(n_components=N, random_state=0)),
     }
     for name, transformer in by_name.items():
-        forks.run(tmp_path, *fit, "--map", name, "-o", "fair.model")
+        forks.run(tmp_path, *fit, "--map", name, "-o", "fair.model", code=4)
         forks.run(tmp_path, "predict", "fair.model", "new.csv", "-o", "out.csv")
         apply = by_hand(transformer)
         model = fair(alpha=0.2, solver=ColumnGeneration(max_rounds=5))
@@ -540,7 +540,17 @@ def test_the_command_line(tmp_path, forks):
     forks.run(tmp_path, "extend", "fair.model", "later.csv", "-o", "later.model")
     forks.run(tmp_path, "predict", "later.model", "new.csv", "-o", "later_out.csv")
     assert set(read((tmp_path / "later_out.csv").read_text())) == set(later)
-    curve = ("frontier", "people.csv", "-t", "task_*", "--map", "splines", "-q")
+    curve = (
+        "frontier",
+        "people.csv",
+        "-t",
+        "task_*",
+        "--map",
+        "splines",
+        "-q",
+        "--oracle",
+        "regression",
+    )
     forks.run(tmp_path, *curve, "--alphas", "0.1,0.2", "-o", "r.html")
     forks.run(tmp_path, *fit, "--map", "stars", "-o", "no.model", code=2)
 

@@ -119,6 +119,7 @@ PARAMETERS = {
     "random_state": 3,
     "callback": print,
     "dtype": "float32",
+    "checkpoint": None,
 }
 
 

@@ -80,11 +80,12 @@ def drafted(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
     if path == STREAM:
         if sys.stdout is None:
             raise InputError("standard output is closed; give the name of a file to write.")
-        shown = sys.stdout.buffer.isatty()
-        sink = io.BytesIO() if shown else sys.stdout.buffer
-        yield sink
-        if isinstance(sink, io.BytesIO):
-            sys.stdout.buffer.write(in_a_terminal(sink.getvalue()))
+        if sys.stdout.buffer.isatty():
+            whole = io.BytesIO()
+            yield whole
+            sys.stdout.buffer.write(in_a_terminal(whole.getvalue()))
+        else:
+            yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     check_path(path)
