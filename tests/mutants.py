@@ -13,12 +13,21 @@ from functools import cache
 import numpy as np
 from model_files import LATER, contents, fitted, seal
 from safetensors.numpy import save as packed
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, SplineTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from small_fits import model, people, rounds
 
-from averagefair import FeatureMap, RegressionOracle
+from averagefair import (
+    FeatureMap,
+    Portfolio,
+    RegressionOracle,
+    StumpOracle,
+    WeightedOracle,
+)
 from averagefair.persistence import save
 
 
@@ -50,7 +59,24 @@ FILES = {
         {},
     ),
     "function": (lambda: mapped(FunctionTransformer(np.abs)), {}),
+    "tree, extendable": (
+        lambda: learned(DecisionTreeClassifier(max_depth=2)),
+        {"extendable": True},
+    ),
+    "boosting": (
+        lambda: learned(HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2)),
+        {},
+    ),
+    "portfolio": (
+        lambda: learned(Portfolio([StumpOracle(), WeightedOracle(LogisticRegression())])),
+        {},
+    ),
 }
+
+
+def learned(oracle):
+    """Return a model of one round with scikit-learn's classifiers."""
+    return model(oracle=oracle, solver=rounds(1)).fit(*people())
 
 
 def write_files(folder):

@@ -22,7 +22,7 @@ from reliability import record
 from small_fits import model, people, rounds
 from typer.testing import CliRunner
 
-from averagefair import InputError
+from averagefair import Checkpoint, CheckpointWarning, InputError
 from averagefair.cli.app import app
 from averagefair.experiments.folder import write_results
 from averagefair.experiments.story import Story
@@ -93,7 +93,6 @@ def by_call(act, file):
     return call, file
 
 
-# A checkpoint, once there are such, is one row more here.
 WRITERS = {name: by_command(name) for name in COMMANDS} | {
     "save": by_call(lambda folder: save(MODEL, folder / "a.model"), "a.model"),
     "save, extendable": by_call(
@@ -194,6 +193,28 @@ STEPS = {
     "rights": errno.EPERM,
     "rename": errno.EACCES,
 }
+
+
+@pytest.mark.parametrize("step", ["make", "write", "sync", "rename"])
+def test_a_checkpoint_that_cannot_be_written_ends_no_run(step, tmp_path, monkeypatch):
+    """Refused before any work where that is known, and else told while the run goes on."""
+    folder, number = tmp_path / "kept", STEPS[step]
+    kept = Checkpoint(folder, resume=True, every=0)
+    model(solver=rounds(2), checkpoint=kept).fit(*people())
+    was = everything(folder)
+    whole = model(solver=rounds(6)).fit(*people())
+    fit = model(solver=rounds(6), checkpoint=kept).fit
+    with fault(step, number, folder, monkeypatch) as happened:
+        if step == "make":
+            with pytest.raises(InputError, match=rf"kept.*{os.strerror(number)}"):
+                fit(*people())
+        else:
+            with pytest.warns(CheckpointWarning, match=os.strerror(number)):
+                found = fit(*people())
+            np.testing.assert_array_equal(found.individual_rates_, whole.individual_rates_)
+    assert happened
+    assert everything(folder) == was
+    np.testing.assert_array_equal(fit(*people()).individual_rates_, whole.individual_rates_)
 
 
 # As others, and slower: with the rest of them in the long run alone.
