@@ -60,6 +60,8 @@ def _known(event, args):
     """Tell whether code of the library, or of those it stands on, is imported or run."""
     if event == "import":
         return args[0].split(".")[0] in KNOWN
+    if event == "marshal.loads":  # how modules are read, whose import is judged itself
+        return sys._getframe(2).f_code.co_filename.startswith("<frozen importlib")
     if event == "exec":
         return any(f"/{name}/" in args[0].co_filename for name in KNOWN)
     return False
@@ -113,7 +115,9 @@ def assert_valid(one):
     q, m = classifiers.probabilities, len(classifiers.task_names)
     if not (np.isfinite(q).all() and (q >= 0).all() and abs(q.sum() - 1) < 1e-6):
         raise NotValid(f"chances {q}")
-    if len({*classifiers.task_names}) < m or not all(
+    # Later tasks that nobody named are named after their labels, alike if those are.
+    named = model is not None or classifiers.named_tasks
+    if (named and len({*classifiers.task_names}) < m) or not all(
         isinstance(name, str) for name in classifiers.task_names
     ):
         raise NotValid("names of tasks")
