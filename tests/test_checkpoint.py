@@ -94,7 +94,24 @@ def assert_same(one, other):
     np.testing.assert_equal(*told)
 
 
-@pytest.mark.parametrize("params", RUNS.values(), ids=RUNS.keys())
+# The others are alike in what matters to a record, and take longer.
+SHORT = (
+    "default, columns",
+    "default, gradient",
+    "logistic, gradient",
+    "stumps",
+    "batches",
+    "boosting",
+)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        pytest.param(params, id=name, marks=() if name in SHORT else pytest.mark.long)
+        for name, params in RUNS.items()
+    ],
+)
 def test_a_run_that_was_ended_goes_on_to_the_same_answer(params, tmp_path):
     whole = fit(**params)
     for after in (1, 2, max(2, len(whole.history_) - 1)):
@@ -135,6 +152,7 @@ def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path):
     assert_same(fit(tmp_path, solver=rounds(12)), fit(solver=rounds(12)))
 
 
+@pytest.mark.long
 def test_a_curve_goes_on_too(tmp_path):
     asked = {"alphas": [0.05, 0.1, 0.2], "random_state": 0, "solver": QUICK}
     whole = frontier(X, Y, **asked)
