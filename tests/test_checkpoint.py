@@ -340,6 +340,18 @@ def test_whatever_is_missing_is_found_anew(lost, oracle, tmp_path):
     assert_same(fit(tmp_path, oracle=oracle), fit(oracle=oracle))
 
 
+def test_a_run_ended_before_it_asks_anything_forgets_nothing(tmp_path):
+    """Killed between answers and memory, then ended while it takes answers from the record."""
+    oracle, memory = LogisticOracle(), tmp_path / "memory.checkpoint"
+    fit(tmp_path, after=4, oracle=oracle)
+    older = memory.read_bytes()
+    fit(tmp_path, after=8, oracle=oracle)
+    memory.write_bytes(older)
+    fit(tmp_path, after=1, oracle=oracle)
+    assert memory.read_bytes() == older
+    assert_same(fit(tmp_path, oracle=oracle), fit(oracle=oracle))
+
+
 def test_half_a_file_of_a_killed_run_is_cleared_away(tmp_path):
     fit(tmp_path, after=2)
     (tmp_path / ".0123456789abcdef.part").write_bytes(b"half")

@@ -83,17 +83,6 @@ def in_html(text: str) -> str:
     return _IN_HTML.sub(_written_out, text)
 
 
-def is_text(name: str) -> bool:
-    r"""Tell whether a name can be written to a file: no NUL in it, and no half of a pair.
-
-    Examples
-    --------
-    >>> is_text("ann"), is_text("a\x00"), is_text("a\ud800")
-    (True, False, False)
-    """
-    return not re.search("[\x00\ud800-\udfff]", name)
-
-
 def _cut(text: str, whole: str, longest: int | None) -> str:
     if longest is None or len(text) <= longest:
         return text

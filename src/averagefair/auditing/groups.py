@@ -96,7 +96,7 @@ class Groups(Frozen):
     def statement(self) -> str:
         """Say in plain words what the groups show, and what they hide."""
         if np.isnan(self.gap):
-            return f"By {self.attribute}: nobody with a group has a rate."
+            return f"By {in_a_line(self.attribute)}: nobody with a group has a rate."
         if self.gap <= ROUNDING:
             return (
                 f"By {in_a_line(self.attribute)}: all groups have a mean rate of "

@@ -168,7 +168,7 @@ class _Recorder:
         self.taken = self.written = 0
         with self.folder.released_on_error():
             self._read()
-        self.live = self.closed = self.busy = self.failed = False
+        self.closed = self.busy = self.failed = False
         self.last = perf_counter()
 
     def __call__(self, costs: Costs) -> Hypothesis:
@@ -196,10 +196,9 @@ class _Recorder:
         return answer
 
     def _ask(self, costs: Costs) -> Hypothesis:
-        if not self.live:
-            self.live = True
-            if self.memory:
-                remind(self.response, self.memory)
+        if self.memory:
+            remind(self.response, self.memory)
+            self.memory = {}
         return self.response(costs)
 
     def _part(self) -> None:
@@ -233,8 +232,9 @@ class _Recorder:
             for some in _alike(self.pending):
                 self._write_answers(some)
                 self.pending = self.pending[len(some) :]
-            # Interrupted in an answer, an oracle may remember half of it: then not.
-            memory = {} if self.busy else memory_of(self.response)
+            # Ended before the oracle was asked anything, it is yet to be reminded. Interrupted in
+            # an answer, it may remember half of it: then not.
+            memory = {} if self.busy else self.memory or memory_of(self.response)
             if memory:
                 manifest = {"run": self.run, "after": self.written}
                 write_whole(
