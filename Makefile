@@ -13,7 +13,7 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # Communities and Crime where a copy lies beside the repository; else AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-browser screenshots experiments test-long check audit-dependencies bench bench-scale bench-oracles clean
+.PHONY: demo test test-browser screenshots experiments test-long docs check audit-dependencies bench bench-scale bench-oracles clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -43,6 +43,10 @@ test-long: $(VENV)/.test
 	$(ONE_THREAD) AVERAGEFAIR_RECORD=results/reliability \
 		$(BIN)/python -m pytest -m properties --hypothesis-profile=nightly tests
 	$(BIN)/python docs/reliability.py results/reliability
+
+# The pages, offline, every warning an error; examples are run on the way. Open docs/_build/html/index.html.
+docs: $(VENV)/.docs
+	$(ONE_THREAD) $(BIN)/sphinx-build --builder html --fail-on-warning --keep-going docs docs/_build/html
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
@@ -109,6 +113,10 @@ $(VENV)/.bench: pyproject.toml | $(BIN)/python
 
 $(VENV)/.audit: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[secure]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python

@@ -57,7 +57,7 @@ def make_model(folder: Path) -> None:
 
 def make_table(folder: Path, people: int, kind: str) -> Path:
     """Write the people as a table, some at a time."""
-    from averagefair.files import writing_table
+    from averagefair.files.writing import writing_table
 
     path = folder / f"people-{people}.{kind}"
     if not path.exists():

@@ -27,7 +27,8 @@ from averagefair.cli.app import app
 from averagefair.experiments.folder import write_results
 from averagefair.experiments.story import Story
 from averagefair.experiments.tidy import Table
-from averagefair.files import map_parquet, write_table
+from averagefair.files import map_parquet
+from averagefair.files.writing import write_table
 from averagefair.persistence import save
 
 pytestmark = [

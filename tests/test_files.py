@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from averagefair import InputError
-from averagefair.files import STREAM, FileTable, read_file
+from averagefair.files.reading import STREAM, read_file
+from averagefair.files.table import FileTable
 
 
 def csv_file(folder, text, encoding="utf-8"):

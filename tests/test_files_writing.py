@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from averagefair import InputError
-from averagefair.files import STREAM, check_output, read_file, write_table, write_whole
+from averagefair.files.reading import STREAM, read_file
+from averagefair.files.writing import check_output, write_table, write_whole
 
 ODD = ["a", "é", "漢", "😀", '"', "'", ",", "\n", "\r", " ", "\u2028", "0", "7", ".", "-", "#"]
 # Semicolons and tabs in names are a case of their own, in test_files.py.

@@ -23,7 +23,8 @@ from typer.testing import CliRunner
 
 from averagefair import InputError
 from averagefair.cli.app import app
-from averagefair.files import map_parquet, read_file
+from averagefair.files import map_parquet
+from averagefair.files.reading import read_file
 from averagefair.persistence import load
 from averagefair.tables import read_table
 

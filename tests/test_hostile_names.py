@@ -30,7 +30,8 @@ from averagefair import (
     save,
 )
 from averagefair.auditing import drift
-from averagefair.files import read_file, write_table
+from averagefair.files.reading import read_file
+from averagefair.files.writing import write_table
 from averagefair.plots import RatesDisplay, TrajectoryDisplay
 from averagefair.report import Image, Listing, Section, audit_report, frontier_report, story_report
 

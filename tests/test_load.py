@@ -11,7 +11,9 @@ from reliability import record
 from typer.testing import CliRunner
 
 from averagefair.cli.app import app
-from averagefair.files import FileBlocks, streaming, write_table, writing_table
+from averagefair.files import streaming
+from averagefair.files.streaming import FileBlocks
+from averagefair.files.writing import write_table, writing_table
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 # Of a million people, the ids' eight bytes each, twice where they are sorted, are 16 MB.

@@ -48,7 +48,7 @@ class Auditor:
         How many people each individual stands for. theta starts at their logarithm, so that one
         row of weight 2 is priced as two rows of weight 1 are together (all 1: the paper's 0).
     slack, dual_bound : float
-        The allowed |R_i - gamma|, and B, the most that all multipliers may add up to.
+        The allowed ``|R_i - gamma|``, and B, the most that all multipliers may add up to.
 
     Attributes
     ----------

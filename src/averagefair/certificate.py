@@ -54,7 +54,7 @@ class Certificate:
         The deviation the solver set out for: alpha, or the theory's promise of 3/2 alpha (its 3
         alpha) where the solver was made from the theory.
     deviation : float
-        The largest |R_i - common rate| reached, over constrained individuals.
+        The largest ``|R_i - common rate|`` reached, over constrained individuals.
     spread : float
         Largest minus smallest individual rate. Of several rates, the widest.
     outside : float
@@ -106,7 +106,7 @@ class Certificate:
 
     @property
     def alpha(self) -> float:
-        """The slack asked for: the largest |R_i - common rate|."""
+        """The slack asked for: the largest ``|R_i - common rate|``."""
         return self.request.alpha
 
     @property

@@ -79,7 +79,7 @@ class ClusterRows:
     Attributes
     ----------
     parts : tuple of Future
-        Of :class:`~averagefair.parts.Part`.
+        Of ``averagefair.parts.Part``.
     starts : tuple of int
         Where each part's people begin, and where the last ones end.
     d : int

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from averagefair.sample import Sample
 
 
+__all__ = ["BestResponse", "Hypothesis", "Oracle", "Rate"]
+
+
 @runtime_checkable
 class Rate(Protocol):
-    """Which mistakes count against an individual; see :mod:`averagefair.rates`."""
+    """Which mistakes count against an individual; see ``averagefair.rates``."""
 
     @property
     def name(self) -> str:
@@ -51,7 +54,7 @@ class Hypothesis(Protocol):
 
     It may also offer ``count_mistakes(part, by_label)``, everybody's number of mistakes without a
     table of decisions, or None where there is no such way; see
-    :class:`~averagefair.oracles.linear.LinearThresholds`.
+    ``averagefair.oracles.linear.LinearThresholds``.
     """
 
     def decide(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -193,7 +193,7 @@ class Sample:
         Parameters
         ----------
         work : callable
-            Takes a :class:`~averagefair.parts.Part`, vectors over its people, and the settings.
+            Takes a ``averagefair.parts.Part``, vectors over its people, and the settings.
             A function of a module, so that other machines find it too.
         *by_person : arrays of shape (n, ...), or None
             In the sample's space.

@@ -18,6 +18,27 @@ from numbers import Real
 from averagefair.checks import whole_number
 from averagefair.errors import InputError
 
+__all__ = [
+    "Plan",
+    "Promise",
+    "auditor_regret",
+    "dual_bound",
+    "in_sample",
+    "individuals_needed",
+    "learner_regret",
+    "over_both",
+    "over_new_individuals",
+    "over_new_tasks",
+    "plan",
+    "rho_estimate_error",
+    "rounds",
+    "slack",
+    "sparse_support",
+    "step_size",
+    "tasks_needed",
+    "tasks_per_round",
+]
+
 _REALS = {
     "alpha": (0.25, "]", "It is half the slack; at a slack of 0.5 the constraint never binds."),
     "nu": (1.0, "]", "It is the distance from equilibrium to accept, such as 0.1."),

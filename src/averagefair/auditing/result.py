@@ -165,7 +165,7 @@ class Audit:
         Returns
         -------
         matplotlib.figure.Figure
-            Each panel alone: :mod:`averagefair.auditing.figures`.
+            Each panel alone: ``averagefair.auditing.figures``.
         """
         from averagefair.auditing.figures import draw_audit
 

@@ -13,7 +13,8 @@ from averagefair.cli import options as given
 from averagefair.cli.judged import Judged, read_judged
 from averagefair.cli.speech import NOT_MET, answer, bulleted, command_line
 from averagefair.errors import InputError
-from averagefair.files import STREAM, TABLES, check_output, write_table, write_whole
+from averagefair.files.reading import STREAM
+from averagefair.files.writing import TABLES, check_output, write_table, write_whole
 from averagefair.text import percent
 
 

@@ -12,7 +12,8 @@ from averagefair.cli import options as given
 from averagefair.cli.progress import progress
 from averagefair.cli.speech import answer, command_line
 from averagefair.errors import InputError
-from averagefair.files import STREAM, check_output, write_table, write_whole
+from averagefair.files.reading import STREAM
+from averagefair.files.writing import check_output, write_table, write_whole
 
 
 def demo(

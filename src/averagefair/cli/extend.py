@@ -10,7 +10,8 @@ import typer
 from averagefair.cli import options as given
 from averagefair.cli.speech import answer, wrapped
 from averagefair.errors import InputError
-from averagefair.files import FileTable, read_file
+from averagefair.files.reading import read_file
+from averagefair.files.table import FileTable
 
 
 def extend(

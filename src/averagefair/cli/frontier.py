@@ -13,7 +13,8 @@ from averagefair.cli.people import People, check_streams, read_people
 from averagefair.cli.progress import progress
 from averagefair.cli.speech import ENDED_EARLY, NOT_MET, answer, command_line, wrapped
 from averagefair.errors import InputError, some_of
-from averagefair.files import STREAM, TABLES, check_output, write_table, write_whole
+from averagefair.files.reading import STREAM
+from averagefair.files.writing import TABLES, check_output, write_table, write_whole
 from averagefair.generalisation import CORNERS
 from averagefair.text import exactly, figure, table
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from averagefair.cli.people import as_table, check_streams, ignored_columns, match
 from averagefair.errors import InputError, extra, some_of
-from averagefair.files import FileTable, read_file
+from averagefair.files.reading import read_file
+from averagefair.files.table import FileTable
 
 
 @dataclass(frozen=True, eq=False)

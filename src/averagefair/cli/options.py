@@ -10,7 +10,9 @@ import typer
 
 from averagefair.certificate import Certificate
 from averagefair.errors import InputError
-from averagefair.files import STREAM, TABLES, FileTable, check_output
+from averagefair.files.reading import STREAM
+from averagefair.files.table import FileTable
+from averagefair.files.writing import TABLES, check_output
 from averagefair.oracles import (
     FeatureMap,
     LogisticOracle,

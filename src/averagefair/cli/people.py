@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra, some_of
-from averagefair.files import STREAM, FileTable, read_file
+from averagefair.files.reading import STREAM, read_file
+from averagefair.files.table import FileTable
 from averagefair.text import percent
 
 

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from averagefair.cli import options as given
 from averagefair.cli.speech import answer
-from averagefair.files import STREAM, TABLES, FileBlocks, check_output, writing_table
+from averagefair.files.reading import STREAM
+from averagefair.files.streaming import FileBlocks
+from averagefair.files.writing import TABLES, check_output, writing_table
 
 
 def predict(

@@ -226,7 +226,7 @@ def generalise(curves: Curves, split: Split) -> Table:
     -------
     Table
         A row for each corner ("training", "people", "tasks", "both"), alpha, rate and solver, with
-        the columns of :class:`averagefair.generalisation.Corner`: error and its interval, raw
+        the columns of ``averagefair.generalisation.Corner``: error and its interval, raw
         ``spread`` beside what noise alone would show (``spread_floor``), the share of the variance
         that is noise, and the chance-corrected figures ``denoised`` and ``sigma``.
     """

@@ -20,8 +20,7 @@ from averagefair.experiments.pictures import Picture, pictures
 from averagefair.experiments.plan import Tables
 from averagefair.experiments.story import Story
 from averagefair.experiments.tidy import Column, Table
-from averagefair.files import Draft, check_output, table_content
-from averagefair.files.writing import beside
+from averagefair.files.writing import Draft, beside, check_output, table_content
 from averagefair.report import Image, story_report
 from averagefair.text import plain
 from averagefair.versions import versions

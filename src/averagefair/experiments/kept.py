@@ -12,7 +12,7 @@ import numpy as np
 
 from averagefair.experiments.plan import Job, Tables
 from averagefair.experiments.tidy import Table
-from averagefair.files import write_whole
+from averagefair.files.writing import write_whole
 from averagefair.persistence.container import CHECKPOINT, Arrays, pack
 from averagefair.persistence.contents import Contents, as_text, from_text
 from averagefair.persistence.folder import Folder

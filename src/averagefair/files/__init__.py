@@ -6,34 +6,5 @@ memory pass through from Parquet to files that are learned from where they are.
 """
 
 from averagefair.files.mapped import MappedPeople, map_parquet
-from averagefair.files.reading import STREAM, check_path, read_file
-from averagefair.files.streaming import FileBlocks
-from averagefair.files.table import FileTable
-from averagefair.files.writing import (
-    TABLES,
-    Draft,
-    check_output,
-    drafted,
-    table_content,
-    write_table,
-    write_whole,
-    writing_table,
-)
 
-__all__ = [
-    "STREAM",
-    "TABLES",
-    "Draft",
-    "FileBlocks",
-    "FileTable",
-    "MappedPeople",
-    "check_output",
-    "check_path",
-    "drafted",
-    "map_parquet",
-    "read_file",
-    "table_content",
-    "write_table",
-    "write_whole",
-    "writing_table",
-]
+__all__ = ["MappedPeople", "map_parquet"]

@@ -120,7 +120,7 @@ def map_parquet(
     Examples
     --------
     >>> import tempfile
-    >>> from averagefair.files import write_table
+    >>> from averagefair.files.writing import write_table
     >>> folder = tempfile.TemporaryDirectory()
     >>> table = {"age": [31.0, 52.0], "task_loan": [0, 1], "task_card": [True, None]}
     >>> write_table(f"{folder.name}/people.parquet", table)

@@ -25,7 +25,7 @@ import numpy as np
 from averagefair.checks import number_below
 from averagefair.costs import Costs
 from averagefair.errors import CheckpointWarning, InputError, warn
-from averagefair.files import write_whole
+from averagefair.files.writing import write_whole
 from averagefair.persistence.classifiers import Sizes, read_hypotheses, storable, write_hypotheses
 from averagefair.persistence.container import CHECKPOINT, Arrays, pack
 from averagefair.persistence.folder import Folder

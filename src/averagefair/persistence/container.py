@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra
-from averagefair.files import check_path
+from averagefair.files.reading import check_path
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from averagefair.errors import InputError
-from averagefair.files import check_output
+from averagefair.files.writing import check_output
 from averagefair.persistence.container import CHECKPOINT, unpack
 from averagefair.persistence.contents import MISFITS, Contents
 from averagefair.persistence.estimators import UntrustedError

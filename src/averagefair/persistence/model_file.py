@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from averagefair.certificate import Certificate
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
-from averagefair.files import STREAM, write_whole
+from averagefair.files.reading import STREAM
+from averagefair.files.writing import write_whole
 from averagefair.mixture import Mixture
 from averagefair.oracles.feature_map import FeatureMap, split_map
 from averagefair.persistence.classifiers import read_mixture, write_mixture

@@ -111,7 +111,7 @@ class ExponentiatedGradient:
 
         **The theory's alpha is half of ours**: slack = 2 alpha. An estimator that uses this
         solver has ``alpha`` left unset, or set to 2 alpha. Promised: error <= OPT(slack) + 2 nu
-        and |R_i - gamma| <= 3 alpha (Theorem "In-sample Accuracy and Fairness"). It holds for
+        and ``|R_i - gamma| <= 3 alpha`` (Theorem "In-sample Accuracy and Fairness"). It holds for
         certain with an exact oracle, the sample's own rho and all tasks in every round; for
         outside rho and for fresh batches the paper asks for batches of ``plan.tasks_per_round``
         tasks, and then promises it with probability 1 - delta.

@@ -94,7 +94,7 @@ class Solution:
     prices : array, shape (N,), or float
         What a violation costs in the upper bound: by person, or (B) only the worst violation.
     aim : float
-        The largest deviation |R_i - gamma| the solver set out to reach.
+        The largest deviation ``|R_i - gamma|`` the solver set out to reach.
     history : array with the fields of Round, shape (rounds,)
     oracle_calls : int
         Cost-sensitive problems solved, one for each task and answer.

@@ -1,0 +1,43 @@
+"""Every public name is documented: the build fails where one is missing from the reference."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+# The modules that users import from; what they list in __all__ is public.
+MODULES = (
+    "averagefair",
+    "averagefair.datasets",
+    "averagefair.experiments",
+    "averagefair.files",
+    "averagefair.oracles",
+    "averagefair.persistence",
+    "averagefair.plots",
+    "averagefair.protocols",
+    "averagefair.report",
+    "averagefair.solvers",
+    "averagefair.theory",
+)
+logger = logging.getLogger(__name__)
+
+
+def check(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of every name that a module lists and that has no entry in the reference."""
+    known = set(env.domaindata["py"]["objects"])
+    listed = {module: set(importlib.import_module(module).__all__) for module in MODULES}
+    for module, names in listed.items():
+        for name in sorted(names):
+            # What is offered at the top too has its entry there.
+            home = MODULES[0] if name in listed[MODULES[0]] else module
+            if f"{home}.{name}" not in known:
+                logger.warning("%s.%s is public and in no page of the reference", module, name)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("env-check-consistency", check)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
