@@ -13,13 +13,20 @@ AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # Communities and Crime where a copy lies beside the repository; else AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-browser screenshots experiments test-long docs check audit-dependencies bench bench-scale bench-oracles clean
+.PHONY: demo test test-readme test-browser screenshots experiments test-long docs dist check audit-dependencies bench bench-scale bench-oracles clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
 
 test: $(VENV)/.test
 	$(ONE_THREAD) $(BIN)/python -m pytest -m 'not long and not browser' -n auto --dist loadfile
+
+# What the pages tell a reader to type: the README in a fresh clone of the last commit, with only what it
+# installs itself, then the other pages here.
+PAGES := $(filter-out docs/performance.md,$(wildcard docs/*.md docs/*/*.md)) docs/performance.md
+test-readme: $(VENV)/.test $(VENV)/.docs
+	$(PYTHON) tests/snippets.py --clone README.md
+	$(ONE_THREAD) $(BIN)/python tests/snippets.py $(PAGES)
 
 # The reports in a real browser: Debian's chromium, installed where it is missing.
 test-browser: $(VENV)/.browser
@@ -48,10 +55,23 @@ test-long: $(VENV)/.test
 docs: $(VENV)/.docs
 	$(ONE_THREAD) $(BIN)/sphinx-build --builder html --fail-on-warning --keep-going docs docs/_build/html
 
+# Wheel and source archive in dist/: the wheel is built from the archive, installed in
+# a clean environment, and tried from there, by a program and by the type checker.
+dist: $(VENV)/.check
+	rm -rf dist build/clean
+	$(BIN)/python -m build --quiet
+	$(PYTHON) -m venv build/clean
+	build/clean/bin/python -m pip install --quiet "$$(echo dist/*.whl)[all]"
+	build/clean/bin/python tests/smoke.py
+	cp tests/typing/a_users_program.py build/clean/
+	cd build/clean && ../../$(BIN)/mypy --strict --config-file= --python-executable bin/python a_users_program.py
+	ls -l dist
+
 check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict tests/typing
 	$(BIN)/lint-imports
 
 # Known vulnerabilities of what the library needs, in the releases that pip would install now, by

@@ -20,16 +20,13 @@ from cli_runs import (
     TASKS,
     X,
     Y,
-    cells,
     command,
     environment,
     fits_80_columns,
     fixture_fitted,  # noqa: F401
     fixture_forks,  # noqa: F401
     fixture_shop,  # noqa: F401
-    read,
     run,
-    strict,
     together,
     without_escapes,
     write,
@@ -38,58 +35,7 @@ from cli_runs import (
 
 from averagefair.datasets import make_synthetic
 
-# Demo and help
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo")
-    said, told = together(
-        [
-            lambda: run(folder, "demo"),
-            lambda: run(folder, "demo", "--tables", "tables", "-o", "again.html", "--json"),
-        ]
-    )
-    return folder, said, told
-
-
-def test_the_demo_writes_a_report_and_fits_80_columns(shown):
-    folder, said, told = shown
-    assert fits_80_columns(said.out)
-    assert said.err == ""
-    assert said.out.endswith("report: averagefair-demo.html\n")
-    assert (folder / "averagefair-demo.html").stat().st_size > 10_000
-    found = strict(told.out)
-    shown_errors = dict(re.findall(r"^ (0\.\d\d)  (0\.\d{3})   0\.\d{3}  ", said.out, re.M))
-    assert len(shown_errors) >= 5
-    for point in found["points"]:
-        if f"{point['alpha']:.2f}" in shown_errors:
-            assert f"{point['error']:.3f}" == shown_errors[f"{point['alpha']:.2f}"]
-
-
-def test_the_demos_tables_hold_the_population(shown):
-    folder, _, told = shown
-    split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
-    paths = [folder / path for path in strict(told.out)["tables"]]
-    people, newcomers, new_tasks, groups = (
-        read(path.read_text())
-        for path in sorted(
-            paths,
-            key=lambda path: ["people.csv", "newcomers.csv", "new_tasks.csv", "groups.csv"].index(
-                path.name
-            ),
-        )
-    )
-    np.testing.assert_array_equal(cells(people, [f"x{j + 1}" for j in range(20)]), split.X)
-    np.testing.assert_array_equal(cells(people, [f"task_{j + 1}" for j in range(50)]), split.Y)
-    np.testing.assert_array_equal(
-        cells(newcomers, [f"task_{j + 1}" for j in range(50)]), split.Y_new_people
-    )
-    np.testing.assert_array_equal(
-        cells(new_tasks, [f"new_{j + 1}" for j in range(25)]), split.Y_new_tasks
-    )
-    assert people["person"] == new_tasks["person"]
-    assert newcomers["person"] == groups["person"]
+# Help
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +50,7 @@ def test_every_help_page_has_an_example_and_fits_80_columns(pages, name):
     assert fits_80_columns(pages[name])
 
 
-def test_every_example_runs_when_its_files_exist(pages, shown, tmp_path):
+def test_every_example_runs_when_its_files_exist(pages, tmp_path):
     examples = {}
     for name, page in pages.items():
         (found,) = re.findall(r"Example: averagefair (.*?)\n\s*\n", page, re.S)
@@ -129,7 +75,7 @@ def test_every_example_runs_when_its_files_exist(pages, shown, tmp_path):
             for name in ("frontier", "predict", "extend", "audit", "theory")
         ]
     )
-    assert examples["demo"] == ["demo"]  # as the fixture ran it
+    assert examples["demo"] == ["demo"]  # test_demo.py
     assert examples["reproduce"] == ["reproduce", "synthetic", "--quick"]  # the experiments' tests
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {

@@ -48,7 +48,7 @@ def problem(seed, n=5, m=4):
             return X, Y
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", RATES)
 @pytest.mark.parametrize("name", ORACLES)
 def test_in_sample_theorem(name, kind, seed):
@@ -122,7 +122,9 @@ def test_blanks_and_weights_are_part_of_the_problem_that_is_solved(kind):
     assert certificate.gap < 0.05
 
 
-@pytest.mark.parametrize("rate", [FalsePositiveRate, FalseNegativeRate])
+@pytest.mark.parametrize(
+    "rate", [FalsePositiveRate, pytest.param(FalseNegativeRate, marks=pytest.mark.long)]
+)
 def test_outside_estimates_close_to_the_truth_keep_the_promise(rate):
     """FPAIF-Learn: the Learner uses rho tilde, and so plays approximate best responses."""
     alpha, nu = 0.2, 0.4

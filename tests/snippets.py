@@ -1,8 +1,8 @@
 """Run what the pages tell a reader to type, and hold what comes out against what they say.
 
-    python docs/snippets.py docs/guides/*.md     # compare; every difference is told
-    python docs/snippets.py --write docs/guides/first-table.md  # put what came out into the page
-    python docs/snippets.py --clone README.md    # in a fresh clone, with nothing but what it says
+    python tests/snippets.py docs/guides/*.md     # compare; every difference is told
+    python tests/snippets.py --write docs/guides/first-table.md  # put what came out into the page
+    python tests/snippets.py --clone README.md    # in a fresh clone, with nothing but what it says
 
 A page is followed from top to bottom in an empty folder. Of its fenced blocks
 

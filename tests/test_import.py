@@ -1,0 +1,94 @@
+"""What importing the package costs, and what its names are to others."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+import averagefair
+
+ROOT = Path(__file__).parents[1]
+
+
+def python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def needed(extra):
+    """The packages that an extra asks for, our own extras followed."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    asked = settings["project"]["optional-dependencies"][extra]
+    found = set()
+    for one in asked:
+        inner = re.fullmatch(r"averagefair\[(.*)\]", one)
+        if inner:
+            found |= {package for name in inner[1].split(",") for package in needed(name)}
+        else:
+            found.add(re.match(r"[\w-]+", one)[0])
+    return found
+
+
+def test_it_takes_less_than_a_second():
+    started = perf_counter()
+    python("import averagefair")
+    taken = perf_counter() - started
+    started = perf_counter()
+    python("pass")
+    assert taken - (perf_counter() - started) < 1
+
+
+def test_it_loads_none_of_the_extras_and_nothing_heavy():
+    loaded = set(python("import averagefair, sys; print(*sys.modules)").split())
+    extras = {one.replace("-", "_") for one in needed("all") | needed("test")}
+    assert {"pyarrow", "typer", "dask", "matplotlib", "safetensors"} <= extras
+    heavy = {"numpy", "scipy", "sklearn", "torch", "pandas", "highspy"}
+    assert "averagefair" in loaded
+    assert not (extras | heavy) & loaded
+
+
+def test_learning_and_auditing_need_no_extra():
+    extras = sorted(one.replace("-", "_") for one in needed("all") | {"pandas", "torch"})
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({extras}))  # as if they were not installed
+import numpy as np
+from averagefair import AverageFairClassifier, audit
+X, Y = np.eye(6), np.tile([[0, 1], [1, 0]], (3, 1))
+model = AverageFairClassifier(alpha=0.2, random_state=0).fit(X, Y)
+print(audit(Y, model.decision_probability(X)).mean.value)
+"""
+    assert 0 <= float(python(code)) <= 0.5
+
+
+@pytest.mark.parametrize("name", averagefair.__all__)
+def test_every_name_is_there_and_says_what_it_is(name):
+    assert name in dir(averagefair)
+    assert getattr(averagefair, name).__doc__.strip()
+
+
+def test_a_function_is_not_hidden_by_the_module_it_lives_in():
+    code = "import averagefair.frontier, averagefair; print(callable(averagefair.frontier))"
+    assert python(code) == "True\n"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="fronteer"):
+        averagefair.fronteer  # noqa: B018
+
+
+def test_one_version_everywhere():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    version = averagefair.__version__
+    assert metadata.version("averagefair") == version
+    assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] == version
+    assert re.search(r"^version: (\S+)$", citation, re.MULTILINE)[1] == version
