@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from averagefair.certificate import Certificate, Status
 from averagefair.checks import number_below
-from averagefair.errors import InputError
+from averagefair.errors import InputError, extra
 from averagefair.estimator import AverageFairClassifier, resolve_solver, warn_if_missed
 from averagefair.held_out import HeldOut, held_out
 from averagefair.learner import Learner
@@ -243,7 +243,7 @@ class Frontier:
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame (pandas must be installed)."""
-        import pandas as pd
+        pd = extra("pandas", "pandas")
 
         return pd.DataFrame(self.to_dict())
 

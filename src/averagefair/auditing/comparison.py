@@ -23,7 +23,7 @@ from averagefair.auditing.mean import mean_rate
 from averagefair.auditing.people import evidence, fill_in
 from averagefair.auditing.result import Audit
 from averagefair.auditing.words import USUAL_BETA
-from averagefair.errors import InputError, some_of
+from averagefair.errors import InputError, extra, some_of
 from averagefair.rates import spoken
 from averagefair.sample import FloatArray
 from averagefair.tables import check_same_rows
@@ -86,7 +86,7 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """Return everybody's row as a pandas DataFrame by name (pandas must be installed)."""
-        import pandas as pd
+        pd = extra("pandas", "pandas")
 
         return pd.DataFrame(self.people.to_dict()).set_index("name")
 

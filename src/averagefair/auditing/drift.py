@@ -23,7 +23,7 @@ from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.result import Audit
 from averagefair.auditing.spread import spread
 from averagefair.auditing.tally import tally
-from averagefair.errors import InputError, some_of
+from averagefair.errors import InputError, extra, some_of
 from averagefair.names import in_a_line
 from averagefair.tables import read_categories
 from averagefair.text import figure, plain, table
@@ -94,7 +94,7 @@ class Drift:
 
     def to_frame(self) -> Any:
         """Return a row for each batch as a pandas DataFrame (pandas must be installed)."""
-        import pandas as pd
+        pd = extra("pandas", "pandas")
 
         return pd.DataFrame(self._columns()).set_index("batch")
 

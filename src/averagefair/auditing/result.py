@@ -23,7 +23,7 @@ from averagefair.auditing.tally import Tally
 from averagefair.auditing.tasks import Tasks
 from averagefair.auditing.words import summary
 from averagefair.checks import number_below, positive_number, whole_number
-from averagefair.errors import InputError
+from averagefair.errors import InputError, extra
 from averagefair.sample import FloatArray
 from averagefair.text import plain
 from averagefair.windows import Window, fullest, narrowest
@@ -188,7 +188,7 @@ class Audit:
         table : {"people", "tasks", "curve", "groups"}, default "people"
             People and tasks are indexed by name.
         """
-        import pandas as pd
+        pd = extra("pandas", "pandas")
 
         if table not in TABLES:
             raise InputError(f"`table` must be one of {', '.join(TABLES)}; got {table!r}.")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.errors import extra
 from averagefair.text import figure, table
 
 Column = NDArray[Any]
@@ -94,7 +95,7 @@ class Table:
 
     def to_frame(self) -> Any:
         """Return it as a pandas DataFrame (pandas must be installed)."""
-        import pandas as pd
+        pd = extra("pandas", "pandas")
 
         return pd.DataFrame(self.columns)
 
