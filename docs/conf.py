@@ -28,7 +28,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
-    "mathml",  # the last four lie in _ext
+    "class_pages",  # the last five lie in _ext
+    "mathml",
     "module_map",
     "public_names",
     "repository_links",
@@ -51,6 +52,7 @@ autodoc_member_order = "bysource"
 numpydoc_class_members_toctree = False
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+smartquotes = False  # types are code: {"error", "false_positive"}
 
 # Every public name has a docstring, every function one that names its parameters. (A record's are
 # its attributes, which numpydoc does not take for parameters: classes are left out.)

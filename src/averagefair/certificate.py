@@ -25,7 +25,22 @@ from averagefair.text import plain
 
 
 class Status(Enum):
-    """What the numbers of a certificate are worth."""
+    """What the numbers of a certificate are worth; the value says it in words.
+
+    Attributes
+    ----------
+    CERTIFIED
+        The oracle is exact: the bounds hold.
+    HEURISTIC
+        Fairness and error are measured, but the oracle is not exact: nothing is proved about how
+        much better one could do.
+    UNPROVED
+        Fairness and error are measured, but the oracle, an exact one, failed before it could prove
+        a bound.
+    CONTRADICTED
+        The oracle calls itself exact, and is not: it proves more than what was reached without it.
+        Nothing is proved.
+    """
 
     CERTIFIED = "certified: the oracle is exact, so the bounds hold"
     HEURISTIC = (
@@ -128,7 +143,12 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that `to_dict` wrote."""
+        """Return the certificate that :meth:`to_dict` wrote.
+
+        Parameters
+        ----------
+        facts : mapping
+        """
         request = {one.name: facts[f"requested_{one.name}"] for one in fields(Request)}
         own = {one.name: facts[one.name] for one in fields(cls) if one.name != "request"}
         own = {name: float("nan") if value is None else value for name, value in own.items()}

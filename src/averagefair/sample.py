@@ -67,10 +67,6 @@ class Sample:
     ----------
     rows : Rows
         Features and labels, wherever they are.
-    features : float64 or float32 array, shape (n, d)
-        What oracles learn from: the columns of X, or what a feature map made of them.
-    signs : int8 array, shape (n, m)
-        +1 where the label is 0, -1 where it is 1, 0 where it is unobserved.
     individual_weights : float64 array, shape (n,)
     task_weights : float64 array, shape (m,)
         Normalised to sum to 1 (the paper's 1/m).
@@ -164,12 +160,18 @@ class Sample:
 
     @property
     def features(self) -> Any:
-        """Features, shape (n, d)."""
+        """What oracles learn from: the columns of X, or what a feature map made of them.
+
+        A float64 or float32 array of shape (n, d).
+        """
         return self.rows.features
 
     @property
     def signs(self) -> Any:
-        """Labels as signs, shape (n, m)."""
+        """Labels as signs: +1 where the label is 0, -1 where it is 1, 0 where it is unobserved.
+
+        An int8 array of shape (n, m).
+        """
         return self.rows.signs
 
     @property
@@ -203,7 +205,13 @@ class Sample:
         return list(self.rows.results(work, by_person, settings))
 
     def total(self, work: Work, *by_person: Any, **settings: Any) -> Any:
-        """Do some work as ``collect`` does, and add up the results as they come, in order."""
+        """Do some work as :meth:`collect` does, and add up the results as they come, in order.
+
+        Parameters
+        ----------
+        work, *by_person, **settings
+            As for :meth:`collect`.
+        """
         return sum(self.rows.results(work, by_person, settings))
 
     def fingerprint(self) -> str | None:
@@ -239,6 +247,15 @@ class Sample:
         """Return the same individuals with the labels of other tasks.
 
         Tasks without names are named after their labels, lest they be taken for the first ones.
+
+        Parameters
+        ----------
+        Y : array-like or DataFrame, shape (n, k) or (n,)
+            Their labels 0 and 1, in the order of the individuals; blank where unobserved.
+        task_weights : array-like of shape (k,), optional
+            How often a person meets each task, up to a common factor. Default: all alike.
+        task_names : sequence, optional
+            Default: the columns of Y.
         """
         labels = self.rows.read_labels(Y)
         if labels.cells.shape[0] != self.n:
@@ -262,17 +279,38 @@ class Sample:
         )
 
     def map_features(self, feature_map: FittedMap) -> Sample:
-        """Return the same sample with what a map makes of everybody's features."""
+        """Return the same sample with what a map makes of everybody's features.
+
+        Parameters
+        ----------
+        feature_map : FittedMap
+        """
         if self.feature_map is not None:
             raise InputError("the features of this sample have been mapped; map X itself.")
         return self._replace(rows=self.rows.map_features(feature_map), feature_map=feature_map)
 
     def with_task_weights(self, task_weights: FloatArray) -> Sample:
-        """Return the same sample with tasks that are met this often, shape (m,), summing to 1."""
+        """Return the same sample with tasks that are met this often.
+
+        Parameters
+        ----------
+        task_weights : array, shape (m,)
+            Summing to 1.
+        """
         return self._replace(task_weights=task_weights)
 
     def check_tasks(self, names: Sequence[str], named: bool, what: str) -> None:
-        """Refuse labels of other tasks than these; by name if both sides have names."""
+        """Refuse labels of other tasks than these; by name if both sides have names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The tasks' names, in their order.
+        named : bool
+            Whether these names were given by somebody.
+        what : str
+            What the labels are called, for the message.
+        """
         other = named and self.named_tasks and self.task_names != tuple(names)
         if self.m != len(names) or other:
             raise InputError(
@@ -281,7 +319,13 @@ class Sample:
             )
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
-        """Return the same individuals with only the tasks of these positions."""
+        """Return the same individuals with only some of the tasks.
+
+        Parameters
+        ----------
+        tasks : integer array, shape (k,)
+            Positions among the tasks.
+        """
         weights = self.task_weights[tasks]
         if not weights.any():
             raise InputError("the tasks taken must not all have weight 0: nothing would count.")

@@ -16,7 +16,17 @@ from averagefair.windows import ROUNDING, fullest, outside_at_least_and_most
 
 
 class Verdict(Enum):
-    """What an audit can say of a request."""
+    """What an audit can say of a request; true at its confidence.
+
+    Attributes
+    ----------
+    MET
+        All but a share beta of the true rates lie within alpha of a common rate.
+    NOT_MET
+        They do not.
+    OPEN
+        Neither can be told; more tasks may tell.
+    """
 
     MET = "met"
     NOT_MET = "not met"

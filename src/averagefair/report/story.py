@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Listing:
     """A small table, written out.
 
-    Attributes
+    Parameters
     ----------
     caption : str
     head : sequence of str
@@ -26,7 +26,7 @@ class Listing:
 class Section:
     """A part of a story.
 
-    Attributes
+    Parameters
     ----------
     title : str
     paragraphs : sequence of str
@@ -49,7 +49,7 @@ class Section:
 class Image:
     """A picture, drawn.
 
-    Attributes
+    Parameters
     ----------
     png : bytes
     alt : str

@@ -50,7 +50,27 @@ Callback = Callable[[Round], object]
 
 
 class StopReason(Enum):
-    """Why a run ended, in words that say what to do about it."""
+    """Why a run ended; the value says it in words, and what to do about it.
+
+    Attributes
+    ----------
+    TOLERANCE
+        The gap fell below the tolerance.
+    NO_BETTER
+        The oracle knows no better answer.
+    SLOW
+        The last rounds improved the answer by less than the tolerance.
+    ROUNDS
+        All rounds were played; more of them (``max_rounds``) may narrow the gap.
+    TIME
+        The time limit was reached; more time (``time_limit``) may narrow the gap.
+    INTERRUPTED
+        By Ctrl-C; the answer is that of the rounds played until then.
+    CALLBACK
+        The callback asked to stop.
+    FAILED
+        Something failed on the way, such as the oracle; the answer is the best from before.
+    """
 
     @property
     def cut_short(self) -> bool:
