@@ -58,8 +58,12 @@ class CostRule:
     def prices(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what a false positive and a false negative on each person cost; shape (n,) both.
 
-        ``weights`` has shape (rates * n,), rate after rate. Where the rates price both alike, the
-        two are one and the same array.
+        Where the rates price both alike, the two are one and the same array.
+
+        Parameters
+        ----------
+        weights : array, shape (rates * n,)
+            Rate after rate.
         """
         pulls = [
             weights[place * own.shape[0] : (place + 1) * own.shape[0]] * own
@@ -107,6 +111,11 @@ class Costs:
     def above_zero(self, hypothesis: Hypothesis) -> FloatArray:
         """Return what a hypothesis costs more than deciding 0 always, task by task; shape (k,).
 
+        Parameters
+        ----------
+        hypothesis : Hypothesis
+            For the k tasks.
+
         Examples
         --------
         >>> from averagefair.constants import Constant
@@ -135,6 +144,11 @@ class Costs:
         """Return the cost gaps c1 - c0 of these people and tasks: decide 1 where negative.
 
         Shape (rows, columns).
+
+        Parameters
+        ----------
+        rows, columns : slice
+            Which people and which tasks. Default: all.
 
         Examples
         --------

@@ -273,6 +273,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
         It says how often the randomised classifier decides 1; it is not a calibrated
         probability that the label is 1, and cutting it at 0.5 would undo the fairness.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
         """
         chances = self._classifiers(X).decision_probability(X)
         return chances[:, 0] if self._flat else chances
@@ -388,7 +392,13 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 - overall error on these people, in expectation over the draws.
 
-        ``y`` holds their labels on the training tasks, in their order; blanks are left out.
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, d)
+        y : array-like or DataFrame, shape (n, m)
+            Their labels on the training tasks, in their order; blanks are left out.
+        sample_weight : array-like of shape (n,), optional
+            How many people each row stands for.
         """
         classifiers = self._classifiers(X)
         sample = Sample(X, y, individual_weights=sample_weight)

@@ -184,7 +184,13 @@ class Frontier:
         return tuple(point.alpha for point in self.points)
 
     def at(self, alpha: float) -> FrontierPoint:
-        """Return the point of a requested alpha."""
+        """Return the point of a requested alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            One of ``alphas``.
+        """
         for point in self.points:
             if abs(point.alpha - alpha) <= 1e-9:
                 return point
@@ -193,7 +199,13 @@ class Frontier:
         )
 
     def model(self, alpha: float) -> AverageFairClassifier:
-        """Return the fitted model of a requested alpha."""
+        """Return the fitted model of a requested alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            One of ``alphas``.
+        """
         return self.at(alpha).model
 
     def select(
@@ -231,8 +243,9 @@ class Frontier:
 
         Parameters
         ----------
-        X_new, Y_new_people, Y_new_tasks, Y_new_both, sample_weight
-            As for :func:`averagefair.held_out`.
+        **new
+            ``X_new``, ``Y_new_people``, ``Y_new_tasks``, ``Y_new_both``, ``sample_weight``, as for
+            :func:`averagefair.held_out`.
         """
         return tuple(held_out(point.model, **new) for point in self.points)
 

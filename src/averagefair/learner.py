@@ -145,7 +145,13 @@ class Learner:
         return [self._play(nothing, one, self.meter) for one in constants(self.sample.m)]
 
     def present(self, measured: Measurement) -> Measurement:
-        """Return a measurement in which people of weight 0 are absent: their rates are NaN."""
+        """Return a measurement in which people of weight 0 are absent: their rates are NaN.
+
+        Parameters
+        ----------
+        measured : Measurement
+            Of everybody, present or absent.
+        """
         absent = self.sample.individual_weights == 0
         rates = measured.on_host().rates
         return Measurement(measured.error, np.where(absent, np.nan, rates.T).T)
@@ -154,6 +160,12 @@ class Learner:
         """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
 
         Outside estimates of rho, if any, are left aside: the bound is on the sample's own problem.
+
+        Parameters
+        ----------
+        weights : array, shape (constraints,)
+        slack : float
+            The alpha of the request.
         """
         play = self._answer(self._cost_rule([None] * len(self.rates)), weights, None)
         return self.lagrangian(play, weights, slack)
@@ -163,6 +175,13 @@ class Learner:
 
         Of all multipliers with these weights, lambda+ = max(w, 0) and lambda- = max(-w, 0) pay the
         slack least: those are meant.
+
+        Parameters
+        ----------
+        play : Play
+        weights : array, shape (constraints,)
+        slack : float
+            The alpha of the request.
         """
         common_rates = self.constraints.expand(self.constraints.best_common_rates(weights))
         price = slack * total_size(weights)
@@ -192,7 +211,14 @@ class Learner:
         return Meter(sample, self.rates if self.several else self.rates[0])
 
     def gather(self, rates: Any) -> Any:
-        """Return the constrained ones of everybody's rates, as the meter measures them; (N,)."""
+        """Return the constrained ones of everybody's rates, as the meter measures them.
+
+        Shape (constraints,).
+
+        Parameters
+        ----------
+        rates : array, shape (n,) or (n, rates)
+        """
         if rates.ndim > 1:
             xp = Space.of(rates).xp
             rates = xp.reshape(xp.matrix_transpose(rates), (-1,))
@@ -201,7 +227,9 @@ class Learner:
     def scatter(self, weights: Any) -> Any:
         """Turn vectors over the constraints into vectors over all rates and people, 0 elsewhere.
 
-        ``weights`` has shape (N,), or (k, N).
+        Parameters
+        ----------
+        weights : array, shape (constraints,) or (k, constraints)
         """
         return self._places.put(weights)
 

@@ -78,7 +78,13 @@ class Mapping:
         return self.classifiers(sample)
 
     def classifiers(self, sample: Sample) -> Mixture:
-        """Return the classifiers of the tasks of a sample of the training individuals."""
+        """Return the classifiers of the tasks of a sample of the training individuals.
+
+        Parameters
+        ----------
+        sample : Sample
+            With labels on the tasks to learn.
+        """
         with one_thread(spread=True):
             best_response = self.oracle.bind(sample)
             hypotheses = [
@@ -88,7 +94,15 @@ class Mapping:
         return self.mix(hypotheses, sample)
 
     def mix(self, hypotheses: Sequence[Hypothesis], sample: Sample) -> Mixture:
-        """Return the mixture of the rounds' answers and the constants, each with its chance."""
+        """Return the mixture of the rounds' answers and the constants, each with its chance.
+
+        Parameters
+        ----------
+        hypotheses : sequence of Hypothesis, length k
+            The oracle's answer in each round.
+        sample : Sample
+            What they were learned from.
+        """
         parts = [*zip(hypotheses, self.mixture, strict=True)]
         parts += [*zip(constants(sample.m), self.constants, strict=True)]
         kept = [(hypothesis, chance) for hypothesis, chance in parts if chance != 0]
@@ -105,6 +119,13 @@ class Mapping:
         Individual rates then differ from the full mapping's by at most alpha for everybody with
         high probability, once r reaches ``theory.sparse_support`` (Definition "Sparse Randomized
         Classifiers" and the proof of the generalisation theorem).
+
+        Parameters
+        ----------
+        r : int
+            Number of draws.
+        random_state : int, default 0
+            Seeds the draws.
         """
         r = whole_number("r", r)
         chances = np.append(self.mixture, self.constants)

@@ -105,13 +105,25 @@ class Mixture:
         return out
 
     def seen(self, sample: Sample) -> Sample:
-        """Return a sample with the features that the hypotheses decide by."""
+        """Return a sample with the features that the hypotheses decide by.
+
+        Parameters
+        ----------
+        sample : Sample
+            With the columns of X as features, or with those made of them already.
+        """
         if self.feature_map is None or sample.feature_map is self.feature_map:
             return sample
         return sample.map_features(self.feature_map)
 
     def chances(self, features: Any) -> Any:
-        """Return decision probabilities of features that are read, and mapped, already; (n, k)."""
+        """Return decision probabilities of features that are read, and mapped, already; (n, k).
+
+        Parameters
+        ----------
+        features : array, shape (n, d)
+            What the hypotheses decide by.
+        """
         space = Space.of(features)
         xp = space.xp
         out = space.zeros((features.shape[0], len(self.task_names)))
@@ -154,7 +166,13 @@ class Mixture:
         return space.asarray(out)
 
     def save(self, path: str | Path) -> None:
-        """Write the classifiers to one file, without pickle; :func:`averagefair.load` reads it."""
+        """Write the classifiers to one file, without pickle; :func:`averagefair.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Appears whole or not at all.
+        """
         from averagefair.persistence import save
 
         save(self, path)

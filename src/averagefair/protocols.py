@@ -45,7 +45,13 @@ class Rate(Protocol):
         """How many tasks to set aside to make such estimates."""
 
     def with_rho(self, rho: Any) -> Rate:
-        """Return the same rate with outside estimates of rho."""
+        """Return the same rate with outside estimates of rho.
+
+        Parameters
+        ----------
+        rho : array, shape (n,)
+            How often a cell counts for each person.
+        """
 
 
 @runtime_checkable
@@ -58,7 +64,12 @@ class Hypothesis(Protocol):
     """
 
     def decide(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Decide for each person (rows) and task (columns); shape (n, k)."""
+        """Decide for each person (rows) and task (columns); shape (n, k).
+
+        Parameters
+        ----------
+        features : array, shape (n, d)
+        """
 
     def key(self) -> Hashable:
         """Return a value that is equal for two hypotheses only if they decide alike."""
@@ -72,7 +83,18 @@ class BestResponse(Protocol):
     """
 
     def __call__(self, costs: Costs) -> Hypothesis:
-        """Answer the cost-sensitive problems of all tasks in ``costs`` at once."""
+        """Answer the cost-sensitive problems of all tasks in ``costs`` at once.
+
+        Parameters
+        ----------
+        costs : Costs
+            With the k tasks to answer for.
+
+        Returns
+        -------
+        Hypothesis
+            A classifier for each of the k tasks, in their order.
+        """
 
 
 @runtime_checkable
@@ -90,7 +112,17 @@ class Oracle(Protocol):
         """Whether every answer is a true minimum over the class: what guarantees rest on."""
 
     def bind(self, sample: Sample) -> BestResponse:
-        """Do once what depends on the sample alone (factor, sort), and return the answerer."""
+        """Do once what depends on the sample alone (factor, sort), and return the answerer.
+
+        Parameters
+        ----------
+        sample : Sample
+            What all costs will be about.
+
+        Returns
+        -------
+        BestResponse
+        """
 
 
 def is_oracle(thing: Any) -> TypeGuard[Oracle]:

@@ -69,7 +69,13 @@ class Request:
         return self.beta == 0.0 and self.max_influence is None
 
     def refuse_exceptions(self, solver: str) -> None:
-        """Refuse, in the name of a solver that treats everybody alike."""
+        """Refuse, in the name of a solver that treats everybody alike.
+
+        Parameters
+        ----------
+        solver : str
+            Its name, for the message.
+        """
         if not self.everybody:
             given = f"beta={self.beta:g}" if self.beta else f"max_influence={self.max_influence:g}"
             raise InputError(

@@ -104,21 +104,43 @@ class Audit:
         """Return the narrowest window that holds all but a share beta of the rates observed.
 
         Its ``middle`` is the common rate.
+
+        Parameters
+        ----------
+        beta : float in [0, 1)
+            The share of the people left out.
         """
         return narrowest(self._ordered, number_below("beta", beta, 1.0))
 
     def alpha_at(self, beta: float) -> float:
-        """Return alpha(beta) as observed: half the width of that window."""
+        """Return alpha(beta) as observed: half the width of ``window_at(beta)``.
+
+        Parameters
+        ----------
+        beta : float in [0, 1)
+            The share of the people left out.
+        """
         return 0.5 * self.window_at(beta).width
 
     def beta_at(self, alpha: float) -> float:
-        """Return the share of the rates observed outside the fullest window of width 2 alpha."""
+        """Return the share of the rates observed outside the fullest window of width 2 alpha.
+
+        Parameters
+        ----------
+        alpha : float
+            Half the width of the window.
+        """
         return fullest(self._ordered, 2.0 * number_below("alpha", alpha, np.inf))[1]
 
     def worst_off(self, count: int = 5) -> list[dict[str, Any]]:
         """Return the rows of those with the highest rates, the worst first.
 
         Of equal rates, first the one that more tasks stand behind.
+
+        Parameters
+        ----------
+        count : int, default 5
+            How many people.
         """
         count = whole_number("count", count, least=0)
         return self.people.rows(self._by_rate()[::-1][:count])
@@ -127,6 +149,11 @@ class Audit:
         """Return the rows of those with the lowest rates, the best first.
 
         Of equal rates, first the one that more tasks stand behind.
+
+        Parameters
+        ----------
+        count : int, default 5
+            How many people.
         """
         count = whole_number("count", count, least=0)
         people = self.people

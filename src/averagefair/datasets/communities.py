@@ -91,11 +91,12 @@ def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
     Parameters
     ----------
     path : path, optional
-        UCI's `communities.data` (128 columns, `?` for missing), UCI's zip archive of it, or a copy
-        with or without a header, with or without the five non-predictive columns, blank or `?` for
-        missing. Or a folder that holds `communities.csv` or `communities.data`. Default: the
-        environment variable ``AVERAGEFAIR_DATA`` (file or folder); where that leads to no file, a
-        download from UCI, kept in the user's cache folder (needs ``averagefair[datasets]``).
+        UCI's ``communities.data`` (128 columns, ``?`` for missing), UCI's zip archive of it, or a
+        copy with or without a header, with or without the five non-predictive columns, blank or
+        ``?`` for missing. Or a folder that holds ``communities.csv`` or ``communities.data``.
+        Default: the environment variable ``AVERAGEFAIR_DATA`` (file or folder); where that leads to
+        no file, a download from UCI, kept in the user's cache folder (needs
+        ``averagefair[datasets]``).
 
     Raises
     ------
@@ -229,7 +230,7 @@ _TASKS, _FEATURES, _NEW_TASKS = slice(0, 50), slice(50, 70), slice(70, 95)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CommunitiesSplit(Split):
-    """What `communities_split` made: a `Split`, and the names of its columns.
+    """What :func:`communities_split` made: a :class:`Split`, and the names of its columns.
 
     Attributes
     ----------

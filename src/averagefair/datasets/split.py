@@ -55,7 +55,12 @@ class Split:
         return f"{type(self).__name__}({n} people x {m} tasks, {d} features; {held_out})"
 
     def with_tasks_drawn(self, rng: np.random.Generator) -> Split:
-        """Return the same people with the tasks to hold out drawn at random from all tasks."""
+        """Return the same people with the tasks to hold out drawn at random from all tasks.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        """
         order = rng.permutation(self.Y.shape[1] + self.Y_new_tasks.shape[1])
         old, new = np.split(order, [self.Y.shape[1]])
         here = np.hstack([self.Y, self.Y_new_tasks])

@@ -14,7 +14,7 @@ from averagefair.errors import InputError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticPopulation(Split):
-    """What `make_synthetic` made: a `Split`, and how it came about.
+    """What :func:`make_synthetic` made: a :class:`Split`, and how it came about.
 
     Attributes
     ----------

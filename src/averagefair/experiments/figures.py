@@ -131,6 +131,23 @@ def learn(
     The published setting solves each alpha by itself; column generation all alphas with one pool
     of columns, so that what a point took (``oracle_calls``, ``seconds``) is what it added to the
     points of larger alpha.
+
+    Parameters
+    ----------
+    split : Split
+        What to learn from.
+    alphas : sequence of float, optional
+        Default: :data:`GRID`.
+    rates : sequence of str, default ("error",)
+        Of ``"error"``, ``"false_positive"`` and ``"false_negative"``.
+    solvers : sequence of str, optional
+        Default: all of :data:`SOLVERS`.
+    rounds : int, default 1000
+        At most.
+
+    Returns
+    -------
+    dict of (rate, solver) to Frontier
     """
     return {
         (rate, solver): frontier(

@@ -50,7 +50,12 @@ class Envelope(NamedTuple):
 
 
 def envelope(unfairness: ArrayLike, error: ArrayLike) -> Envelope:
-    """Return the lower envelope of models, each with its unfairness and error, and coin flips.
+    """Return the lower envelope of models and coin flips: the least error of their mixtures.
+
+    Parameters
+    ----------
+    unfairness, error : array-like, shape (k,)
+        Of each model.
 
     Examples
     --------
@@ -395,6 +400,12 @@ def power_law(sizes: ArrayLike, values: ArrayLike, confidence: float = CONFIDENC
 
     Values are taken to scatter like size^(-1/2), as what is measured on samples does, so that all
     sizes have a say, and values below 0 (nothing but scatter) too.
+
+    Parameters
+    ----------
+    sizes, values : array-like, shape (k,)
+    confidence : float in (0, 1), default 0.95
+        Of the exponent's interval.
 
     Examples
     --------

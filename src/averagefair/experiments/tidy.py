@@ -43,7 +43,14 @@ class Table:
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> Table:
-        """Make a table of rows that all have the same names; these, where there are no rows."""
+        """Make a table of rows that all have the same names.
+
+        Parameters
+        ----------
+        rows : iterable of mappings
+        names : iterable of str
+            Names of the columns, for where there are no rows.
+        """
         rows = list(rows)
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else names)})
 
@@ -58,7 +65,13 @@ class Table:
         return (dict(zip(self.columns, row, strict=True)) for row in zip(*parts, strict=True))
 
     def where(self, **wanted: Any) -> Table:
-        """Return the rows in which the named columns have these values."""
+        """Return the rows in which the named columns have these values.
+
+        Parameters
+        ----------
+        **wanted
+            A value for each column; floats need agree to 1e-9 only.
+        """
         kept = np.ones(len(self), dtype=np.bool_)
         for name, value in wanted.items():
             same = self[name] == value
@@ -68,21 +81,45 @@ class Table:
         return self.take(kept)
 
     def take(self, rows: Any) -> Table:
-        """Return some of the rows, by a mask or by their places."""
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : bool or integer array
+            A mask, or the places of the rows.
+        """
         return Table({name: values[rows] for name, values in self.columns.items()})
 
     def without(self, *names: str) -> Table:
-        """Return the table without some columns."""
+        """Return the table without some columns.
+
+        Parameters
+        ----------
+        *names : str
+            Those to leave out.
+        """
         kept = self.columns.keys() - set(names)
         return Table({name: self[name] for name in self.columns if name in kept})
 
     def only(self, *names: str) -> Table:
-        """Return the table with these columns alone, each distinct row once, in its first place."""
+        """Return the table with these columns alone, each distinct row once, in its first place.
+
+        Parameters
+        ----------
+        *names : str
+            Those to keep, in this order.
+        """
         rows = zip(*(self[name].tolist() for name in names), strict=True)
         return Table.of_rows(dict(zip(names, row, strict=True)) for row in dict.fromkeys(rows))
 
     def with_columns(self, **values: Any) -> Table:
-        """Return the table with new columns before it: one value for all rows, or one for each."""
+        """Return the table with new columns before it.
+
+        Parameters
+        ----------
+        **values
+            For each new column one value for all rows, or one for each.
+        """
         known = values.keys() & self.columns.keys()
         if known:
             raise ValueError(f"the table has {', '.join(sorted(known))} already")
@@ -90,7 +127,13 @@ class Table:
         return Table({**more, **self.columns})
 
     def distinct(self, name: str) -> list[Any]:
-        """Return the values of a column, each once, in the order they come in."""
+        """Return the values of a column, each once, in the order they come in.
+
+        Parameters
+        ----------
+        name : str
+            Of a column.
+        """
         return list(dict.fromkeys(self[name].tolist()))
 
     def to_frame(self) -> Any:

@@ -97,7 +97,13 @@ class Checkpoint:
         number_below("every", self.every, np.inf)
 
     def around(self, run: Mapping[str, Any]) -> Callable[[Oracle, str | None], Oracle]:
-        """Return what puts a recorder around an oracle, for a run with these settings."""
+        """Return what puts a recorder around an oracle, for a run with these settings.
+
+        Parameters
+        ----------
+        run : mapping of str to object
+            The settings: request, rate, solver, seed and so on.
+        """
         described = {name: _described(setting) for name, setting in run.items()}
 
         def record(oracle: Oracle, fingerprint: str | None) -> Oracle:

@@ -146,7 +146,14 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassif
 
 
 def read_model(path: str | Path, *, trusted: Sequence[str] = ()) -> ModelFile:
-    """Read a model file with its manifest; ``trusted`` as for :func:`load`."""
+    """Read a model file with its manifest.
+
+    Parameters
+    ----------
+    path : str or Path
+    trusted : sequence of str
+        As for :func:`averagefair.load`.
+    """
     if isinstance(trusted, str):
         raise InputError(f"`trusted` must be a list of types; got {trusted!r}: [{trusted!r}].")
     arrays, manifest = unpack(path)

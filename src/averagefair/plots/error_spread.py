@@ -56,7 +56,12 @@ class ErrorSpreadDisplay(Frozen):
 
     @classmethod
     def from_frontier(cls, curve: Frontier) -> ErrorSpreadDisplay:
-        """Take everybody's rates at every point."""
+        """Take everybody's rates at every point.
+
+        Parameters
+        ----------
+        curve : Frontier
+        """
         check_kind(curve, Frontier, "a frontier")
         weights = curve[0].model.mapping_.individuals.individual_weights
         rates = tuple(columns(point.model.individual_rates_) for point in curve)
@@ -74,7 +79,13 @@ class ErrorSpreadDisplay(Frozen):
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw a row for each alpha (and rate), the strictest at the bottom; returns the axes."""
+        """Draw a row for each alpha (and rate), the strictest at the bottom; returns the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: those of a new figure.
+        """
         k, count = len(self.alpha), len(self.rate_names)
         ax = drawing.axes(ax, (6.5, 1.8 + 0.22 * max(4, k * count)))
         lane = 0.9 / count

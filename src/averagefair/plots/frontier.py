@@ -56,7 +56,14 @@ class FrontierDisplay(Frozen):
     def from_frontier(
         cls, curve: Frontier, measured: Generalisation | None = None
     ) -> FrontierDisplay:
-        """Take a curve and what ``generalisation(curve, ...)`` made of it, where that is known."""
+        """Take a curve, and how it does on what was held out, where that is known.
+
+        Parameters
+        ----------
+        curve : Frontier
+        measured : Generalisation, optional
+            From ``generalisation(curve, ...)``. Default: on what it was learned from alone.
+        """
         check_kind(curve, Frontier, "a frontier")
         measured = same_curve(curve, measured)
         flips = np.array([point.coin_flips for point in curve])
@@ -76,6 +83,7 @@ class FrontierDisplay(Frozen):
         Parameters
         ----------
         ax : Axes, optional
+            Default: those of a new figure.
         y : {"error", "near"}, default "error"
             Overall error of all that was measured, with intervals; or how far from a common rate
             all but 5% of the people are, beside what noise alone would show.

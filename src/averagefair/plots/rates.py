@@ -93,7 +93,13 @@ class RatesDisplay(Frozen):
 
     @classmethod
     def from_point(cls, point: FrontierPoint) -> RatesDisplay:
-        """Hold one point of a frontier against the model without a constraint."""
+        """Hold one point of a frontier against the model without a constraint.
+
+        Parameters
+        ----------
+        point : FrontierPoint
+            Such as ``curve.at(0.1)``.
+        """
         check_kind(point, FrontierPoint, "a point of a frontier, such as curve.at(0.1)")
         return cls.from_rates(
             point.unconstrained.rates,
@@ -105,7 +111,13 @@ class RatesDisplay(Frozen):
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw both distributions, of several rates one above the other; returns the axes."""
+        """Draw both distributions, of several rates one above the other; returns the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: those of a new figure.
+        """
         ax, several = drawing.axes(ax), len(self.rate_names) > 1
         shapes = [
             [drawing.density(rates) for rates in both.T] for both in (self.before, self.after)

@@ -50,10 +50,17 @@ class TrajectoryDisplay:
         models: AverageFairClassifier | Sequence[AverageFairClassifier],
         names: Sequence[str] | None = None,
     ) -> TrajectoryDisplay:
-        """Take the paths of one fitted model or of several; their names are by default the alphas.
+        """Take the paths of one fitted model or of several.
 
         With column generation a path is short: it starts where the linear program starts, and
         comes down to alpha from above.
+
+        Parameters
+        ----------
+        models : AverageFairClassifier, or sequence of these
+            Fitted.
+        names : sequence of str, optional
+            What each is called. Default: the alphas.
         """
         runs = [models] if isinstance(models, AverageFairClassifier) else list(models)
         others = [type(one).__name__ for one in runs if not isinstance(one, AverageFairClassifier)]
@@ -78,7 +85,13 @@ class TrajectoryDisplay:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the paths, from light to dark, and what was allowed; returns the axes."""
+        """Draw the paths, from light to dark, and what was allowed; returns the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: those of a new figure.
+        """
         ax = drawing.axes(ax, (6.0, 4.8))
         ax.plot([], [], "--", color=REQUEST, linewidth=0.9, label="allowed: 2 alpha")
         ax.plot([], [], "o", mfc="white", mec=BLACK, markersize=6, label="start")

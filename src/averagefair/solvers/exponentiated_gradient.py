@@ -92,6 +92,10 @@ class ExponentiatedGradient:
 
         B = 1/alpha, first step 100/B with shrinking, replay, all tasks in every round, an early
         stop at a gap of 0.001. alpha comes from the estimator.
+
+        Parameters
+        ----------
+        max_rounds : int, default 1000
         """
         return cls(max_rounds=max_rounds)
 
