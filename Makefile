@@ -51,9 +51,11 @@ test-long: $(VENV)/.test
 		$(BIN)/python -m pytest -m properties --hypothesis-profile=nightly tests
 	$(BIN)/python docs/reliability.py results/reliability
 
-# The pages, offline, every warning an error; examples are run on the way. Open docs/_build/html/index.html.
+# The pages, offline, every warning an error; examples are run on the way, links and pictures looked at
+# afterwards. Open docs/_build/html/index.html.
 docs: $(VENV)/.docs
 	$(ONE_THREAD) $(BIN)/sphinx-build --builder html --fail-on-warning --keep-going docs docs/_build/html
+	$(BIN)/python -m pytest --noconftest tests/test_built_pages.py
 
 # Wheel and source archive in dist/: the wheel is built from the archive, installed in
 # a clean environment, and tried from there, by a program and by the type checker.

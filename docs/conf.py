@@ -68,7 +68,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
-    "min_reported_time": 10_000,
+    "write_computation_times": False,
     "abort_on_example_error": True,
     "backreferences_dir": "gallery/mentions",
     "doc_module": ("averagefair",),
@@ -88,6 +88,7 @@ html_title = "averagefair"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_show_sourcelink = False
+html_domain_indices = False
 html_sidebars = {"index": [], "changelog": []}
 html_theme_options = {
     "navbar_align": "left",

@@ -7,6 +7,7 @@ call either. A class that users make themselves names its parameters in its docs
 from __future__ import annotations
 
 import importlib
+import re
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cached_property
@@ -17,6 +18,7 @@ from numpydoc.docscrape import NumpyDocString
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+BACK = re.compile(r"(/names/)([\w.]+?\.(\w+))\.html#averagefair(?:\.[a-z_]+)*\.\3\b")
 logger = logging.getLogger(__name__)
 
 
@@ -61,7 +63,18 @@ def sign(
     return ("", "") if what == "class" and not described(obj, "Parameters") else None
 
 
+def lead_back(app: Sphinx, name: str, template: str, context: dict[str, Any], page: Any) -> None:
+    """Mend the links from source code back to the reference.
+
+    viewcode takes all names of a file to be public in one module; ours may be public in two. A
+    page of the reference is called by the full name of what it is about, and so is the anchor.
+    """
+    if name.startswith("_modules/") and "body" in context:
+        context["body"] = BACK.sub(r"\1\2.html#\2", context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", sign)
+    app.connect("html-page-context", lead_back)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
