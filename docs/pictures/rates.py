@@ -5,7 +5,7 @@ import numpy as np
 from neighbours import ALPHA, CALM, ODD, STYLE, WRONG, learned
 
 plt.rcParams.update(STYLE)
-figure, axis = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.2, 3.3), layout="constrained")
 for height, alpha in ((1, 0.5), (0, ALPHA)):
     model = learned(alpha)
     rates = model.individual_rates_
@@ -21,7 +21,7 @@ for height, alpha in ((1, 0.5), (0, ALPHA)):
     axis.plot([model.error_] * 2, [height - 0.38, height + 0.38], color="black", linewidth=1.5)
 common = model.common_rate_
 axis.fill_betweenx([-0.45, 0.45], common - ALPHA, common + ALPHA, color="#F0E442", alpha=0.35, lw=0)
-axis.text(common + ALPHA + 0.03, -0.32, "all within 0.1 of a common rate", va="center")
+axis.text(common + ALPHA + 0.03, -0.32, "all within 0.1 of one rate", va="center")
 axis.set(xlabel="individual error rate (line: mean)", ylim=(-0.55, 1.75), xlim=(-0.02, 0.85))
 axis.set_yticks([1, 0], ["each task\nby itself", "learned\ntogether"])
 axis.spines["left"].set_visible(False)
