@@ -328,3 +328,32 @@ def test_a_rate_may_be_given_by_name(kind):
     )
     with pytest.raises(InputError, match="one of"):
         individual_rates(labels, chances, "accuracy")
+
+
+def leaning(negatives, positives):
+    """A rate of somebody's own."""
+    weights = {"negatives": negatives, "positives": positives, "name": "leaning"}
+    return type("Leaning", (ErrorRate,), weights)()
+
+
+def test_a_rate_of_ones_own_weighs_mistakes_by_the_label():
+    labels, chances = np.array([[0, 1, 0], [1, 1, 0]]), np.array([[0.25, 0.5, 1.0], [0, 0, 0.5]])
+    wrong, weight = np.abs(labels - chances), np.where(labels == 0, 1.0, 0.5)
+    expected = (weight * wrong).sum(axis=1) / weight.sum(axis=1)
+    assert_rates(individual_rates(labels, chances, leaning(1.0, 0.5)), expected.tolist())
+
+
+@pytest.mark.parametrize(
+    "weights", [(2.0, 1.0), (1.0, -1.0), (0.0, 0.0), (math.nan, 1.0), (1.0, math.inf)]
+)
+def test_a_rate_whose_weights_make_no_shares_is_refused(weights):
+    said = f"in [0, 1], not both 0; 'leaning' weighs them {weights[0]!r} and {weights[1]!r}."
+    with pytest.raises(InputError, match=re.escape(said)):
+        individual_rates([[0, 1]], [[0, 1]], leaning(*weights))
+
+
+def test_a_rate_without_a_docstring_documents_its_parameters():
+    class Bare(FalsePositiveRate):
+        name = "bare"
+
+    assert Bare.__doc__.startswith("Bare\n\nParameters")

@@ -30,11 +30,11 @@ class Rate(Protocol):
 
     @property
     def negatives(self) -> float:
-        """Weight of a cell with label 0 (a mistake there is a false positive)."""
+        """Weight of a cell with label 0 (a mistake there is a false positive), in [0, 1]."""
 
     @property
     def positives(self) -> float:
-        """Weight of a cell with label 1 (a mistake there is a false negative)."""
+        """Weight of a cell with label 1 (a mistake there is a false negative), in [0, 1]."""
 
     @property
     def rho(self) -> Any:

@@ -53,7 +53,7 @@ class _LabelRate:
     holdout_tasks: int = 0
 
     def __init_subclass__(cls) -> None:
-        cls.__doc__ = f"{cls.__doc__}{_PARAMETERS}"
+        cls.__doc__ = f"{cls.__doc__ or cls.__name__}{_PARAMETERS}"
 
     def __post_init__(self) -> None:
         k = whole_number("holdout_tasks", self.holdout_tasks, least=0)
@@ -130,6 +130,14 @@ def resolve_rate(rate: str | Rate) -> Rate:
     if isinstance(rate, str | type) or not isinstance(rate, Rate):
         raise InputError(
             f"`rate` must be one of {sorted(RATES)}, a Rate, or a list of these; got {rate!r}."
+        )
+    weights = rate.negatives, rate.positives
+    # Above 1 a share rho would be no share; below 0 a mistake would count in somebody's favour.
+    if not all(0.0 <= weight <= 1.0 for weight in weights) or not any(weights):
+        raise InputError(
+            "a rate must weigh labels 0 (negatives) and labels 1 (positives) by numbers in [0, 1], "
+            f"not both 0; {rate.name!r} weighs them {weights[0]!r} and {weights[1]!r}. Only their "
+            "ratio matters: divide both by the larger."
         )
     return rate
 
