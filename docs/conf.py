@@ -28,10 +28,9 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
-    "class_pages",  # the last six lie in _ext
+    "class_pages",  # the last five lie in _ext
     "mathml",
     "module_map",
-    "plot_in_markdown",
     "public_names",
     "repository_links",
 ]
