@@ -208,8 +208,8 @@ def test_labels_turned_round_swap_false_positives_and_false_negatives(world, kin
     assert_same_optimum(*(model.certificate_ for model in known))
     mine, theirs = chances(known[0], world), 1 - chances(known[0], world)
     np.testing.assert_allclose(
-        individual_rates(world.Y, mine, kind, task_weights=world.b),
-        individual_rates(turned.Y, theirs, SWAP[kind], task_weights=world.b),
+        individual_rates(world.Y, mine, kind, task_weight=world.b),
+        individual_rates(turned.Y, theirs, SWAP[kind], task_weight=world.b),
         rtol=0,
         atol=1e-12,
     )

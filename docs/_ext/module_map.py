@@ -69,7 +69,7 @@ def sentence(module: str) -> str:
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     if not text:
         raise ValueError(f"{path.relative_to(ROOT)} has no docstring: say there what it is for")
-    return " ".join(text.split("\n\n")[0].split())
+    return " ".join(text.split("\n\n")[0].split()).replace("``", "")
 
 
 def needed(edges: dict[str, set[str]], rows: list[list[str]]) -> list[tuple[str, str]]:
@@ -109,29 +109,34 @@ def placed(rows: list[list[str]]) -> tuple[dict[str, Box], float]:
 
 def drawing(edges: dict[str, set[str]], rows: list[list[str]]) -> str:
     """Return the map as SVG: a row for each layer, a line for each import that is needed."""
-    boxes, width = placed(rows)
+    boxes, across = placed(rows)
     height = len(rows) * ROW + MARGIN
     parts = [
-        f'<svg class="module-map" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'width="{width:.0f}" aria-label="The modules of {PACKAGE} in {len(rows)} layers; every '
+        f'<svg class="module-map" viewBox="0 0 {across:.0f} {height:.0f}" role="img" '
+        f'width="{across:.0f}" aria-label="The modules of {PACKAGE} in {len(rows)} layers; every '
         f'import points down. The table below lists the same.">'
     ]
     for upper, lower in needed(edges, rows):
         top, bottom = boxes[upper], boxes[lower]
         start, end = top.top + BOX, bottom.top
-        bend = (start + end) / 2
-        parts.append(
-            f'<path d="M{top.middle:.0f} {start:.0f}C{top.middle:.0f} {bend:.0f} '
-            f'{bottom.middle:.0f} {bend:.0f} {bottom.middle:.0f} {end:.0f}"/>'
-        )
+        left, right, bend = round(top.middle), round(bottom.middle), (start + end) / 2
+        curve = f"M{left} {start:.0f}C{left} {bend:.0f} {right} {bend:.0f} {right} {end:.0f}"
+        parts.append(f'<path class="from-{upper} to-{lower}" d="{curve}"/>')
     for module, box in boxes.items():
         said = f"{module}: {sentence(module)}"
+        width, middle = round(box.width, 1), round(box.middle, 1)
+        frame = f'x="{box.left:.1f}" y="{box.top}" rx="4" width="{width}" height="{BOX}"'
+        place = f'x="{middle}" y="{box.top + BOX / 2 + 5}" text-anchor="middle"'
         parts.append(
-            f'<g><title>{escape(said)}</title><rect x="{box.left:.1f}" y="{box.top}" rx="4" '
-            f'width="{box.width:.1f}" height="{BOX}"/><text x="{box.middle:.1f}" '
-            f'y="{box.top + BOX / 2 + 5}" text-anchor="middle">{escape(module)}</text></g>'
+            f'<g class="box-{module}"><title>{escape(said)}</title><rect {frame}/>'
+            f"<text {place}>{escape(module)}</text></g>"
         )
-    return "".join(parts) + "</svg>"
+    # Whoever points at a box sees its lines.
+    lit = ",".join(
+        f".module-map:has(.box-{one}:hover) :is(.from-{one}, .to-{one})" for one in boxes
+    )
+    style = f"<style>{lit} {{ stroke: var(--pst-color-primary); stroke-width: 2.4; }}</style>"
+    return "".join(parts) + style + "</svg>"
 
 
 def listing(edges: dict[str, set[str]], rows: list[list[str]]) -> str:

@@ -227,7 +227,7 @@ def individual_rates(
     decisions: Any,
     rate: str | Rate | Sequence[str | Rate] = "error",
     *,
-    task_weights: ArrayLike | None = None,
+    task_weight: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the individual rates of anybody's decisions; NaN where undefined.
 
@@ -239,7 +239,7 @@ def individual_rates(
     decisions : array-like or DataFrame, shape (n, m), entries in [0, 1]
         Decisions, or chances of deciding 1. Two DataFrames are aligned by their names.
     rate : {"error", "false_positive", "false_negative"}, Rate, or list of these
-    task_weights : array-like of shape (m,), optional
+    task_weight : array-like of shape (m,), optional
 
     Examples
     --------
@@ -258,7 +258,7 @@ def individual_rates(
             f"where labels are known; got values from {float(chances.min())!r} to "
             f"{float(chances.max())!r}."
         )
-    sample = Sample(chances, labels, task_weights=task_weights)
+    sample = Sample(chances, labels, task_weights=task_weight)
     rates = resolve_rates(rate)
     meter = Meter(sample, rates if isinstance(rate, list | tuple) else rates[0])
     return np.asarray(meter(lambda block: block).rates)

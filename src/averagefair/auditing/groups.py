@@ -23,7 +23,6 @@ from averagefair.names import in_a_line
 from averagefair.sample import FloatArray
 from averagefair.tables import read_categories, read_columns
 from averagefair.text import figure, table
-from averagefair.windows import ROUNDING
 
 MOST_GROUPS = 50  # more than these must have two people each, on average
 
@@ -97,17 +96,15 @@ class Groups(Frozen):
         """Say in plain words what the groups show, and what they hide."""
         if np.isnan(self.gap):
             return f"By {in_a_line(self.attribute)}: nobody with a group has a rate."
-        if self.gap <= ROUNDING:
-            return (
-                f"By {in_a_line(self.attribute)}: all groups have a mean rate of "
-                f"{np.nanmax(self.mean):.3f}."
-            )
         most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
-        head = (
-            f"By {in_a_line(self.attribute)}: mean rates run from {self.mean[least]:.3f} "
-            f"({self._called(least)}, {self.people[least]:,} people) to {self.mean[most]:.3f} "
-            f"({self._called(most)}, {self.people[most]:,} people)."
+        low, high = f"{self.mean[least]:.3f}", f"{self.mean[most]:.3f}"
+        said = (
+            f"all groups have a mean rate of {low}"
+            if low == high
+            else f"mean rates run from {low} ({self._called(least)}, {self.people[least]:,} "
+            f"people) to {high} ({self._called(most)}, {self.people[most]:,} people)"
         )
+        head = f"By {in_a_line(self.attribute)}: {said}."
         if not self.shown or np.isnan(self.between):
             return head
         verdict = ": who looks at groups alone misses most of it" if self.within >= 0.5 else ""
