@@ -71,9 +71,10 @@ def looked_up(table):
 def test_rates_are_those_of_a_plain_loop(kind, weighted, chances, blanks):
     labels, table, task_weights, _ = people_and_tasks(1, blanks=blanks)
     table = table if chances else np.round(table)
-    options = {"task_weight": task_weights} if weighted else {}
+    options = {"task_weights": task_weights} if weighted else {}
     expected = plain_rates(labels, table, kind, **options)
-    assert_rates(individual_rates(labels, table, RATES[kind], **options), expected)
+    public = {"task_weight": task_weights} if weighted else {}
+    assert_rates(individual_rates(labels, table, RATES[kind], **public), expected)
     assert_rates(meter_of(labels, RATES[kind], **options)(looked_up(table)).rates, expected)
 
 
@@ -103,7 +104,7 @@ def test_a_person_seen_only_on_tasks_that_weigh_nothing_has_no_rate():
 def test_always_right_is_zero_and_always_wrong_is_one_exactly(kind):
     labels, _, task_weights, _ = people_and_tasks(2)
     defined = ~np.isnan(plain_rates(labels, labels, kind, task_weights))
-    for options in ({}, {"task_weight": task_weights}):
+    for options in ({}, {"task_weights": task_weights}):
         meter = meter_of(labels, RATES[kind], **options)
         right = meter(looked_up(np.nan_to_num(labels)))
         wrong = meter(looked_up(1 - np.nan_to_num(labels)))
