@@ -78,18 +78,36 @@ class Constraints:
         return self.space.asarray(self.rate_of)
 
     def expand(self, common_rates: FloatArray) -> Any:
-        """Return each constraint's common rate: a number if there is one rate, else (N,)."""
+        """Return each constraint's common rate: a number if there is one rate, else (N,).
+
+        Parameters
+        ----------
+        common_rates : array, shape (rates,)
+            gamma of each rate.
+        """
         if self.rate_count == 1:
             return float(common_rates[0])
         return self.space.xp.take(self.space.asarray(common_rates), self._rate_of)
 
     def add_up(self, values: Any) -> FloatArray:
-        """Return the sum over the constraints of each rate, shape (rates,)."""
+        """Return the sum over the constraints of each rate, shape (rates,).
+
+        Parameters
+        ----------
+        values : array, shape (N,)
+            A number for each constraint.
+        """
         total = self.space.xp.sum
         return np.array([float(total(values[stretch])) for stretch in self._stretches])
 
     def mean(self, values: Any) -> FloatArray:
-        """Return the mean over the people of each rate, shape (rates,); 0 where there are none."""
+        """Return the mean over the people of each rate, shape (rates,); 0 where there are none.
+
+        Parameters
+        ----------
+        values : array, shape (N,)
+            A number for each constraint.
+        """
         people = self.add_up(self.counts)
         return self.add_up(self.counts * values) / np.where(people > 0, people, 1.0)
 
@@ -97,24 +115,51 @@ class Constraints:
         """Return the Learner's gamma for these weights: 1 where they add up to more than 0.
 
         Where they cancel but for rounding, or are nothing else, either would do, and it is 0.
+
+        Parameters
+        ----------
+        weights : array, shape (N,)
+            w, of either sign.
         """
         size = 1.0 + self.add_up(self.space.xp.abs(weights))
         return (self.add_up(weights) > _TIE * size).astype(np.float64)
 
     def deviation(self, rates: Any, common_rates: FloatArray) -> float:
-        """Return the largest |R - gamma|; 0 where nobody is constrained."""
+        """Return the largest ``|R - gamma|``; 0 where nobody is constrained.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        common_rates : array, shape (rates,)
+            gamma of each rate.
+        """
         if not len(self):
             return 0.0
         xp = self.space.xp
         return float(xp.max(xp.abs(rates - self.expand(common_rates))))
 
     def spread(self, rates: Any) -> float:
-        """Return the largest less the smallest rate, of whichever rate is spread out most."""
+        """Return the largest less the smallest rate, of whichever rate is spread out most.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        """
         low, high = self._ends(rates)
         return float((high - low).max(initial=0.0, where=high >= low))
 
     def middle(self, rates: Any, of: NDArray[np.bool_] | None = None) -> FloatArray:
-        """Return the common rates that are nearest to everybody, or to these; shape (rates,)."""
+        """Return the common rates that are nearest to everybody, or to these; shape (rates,).
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        of : bool array, shape (N,), optional
+            Whose rates to look at. Default: everybody.
+        """
         low, high = self._ends(rates, of)
         some = high >= low
         return 0.5 * (np.where(some, low, 0.5) + np.where(some, high, 0.5))
@@ -138,6 +183,13 @@ class Constraints:
 
         The window may lie anywhere: fairness asks for *some* common rate. With several rates each
         has its own window, and the largest share counts.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        slack : float
+            Half the width of the window.
         """
         return max(
             (fullest(mine, 2.0 * slack, below)[1] for mine, below in self._by_rate(rates)),
@@ -148,6 +200,13 @@ class Constraints:
         """Return the width of the narrowest window that leaves out no more than this share.
 
         With several rates, the widest of theirs. With nobody left out it is the spread.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        outside : float
+            The share of people, from 0 to 1.
         """
         windows = (narrowest(mine, outside, below) for mine, below in self._by_rate(rates))
         return max((window.width for window in windows), default=0.0)

@@ -45,7 +45,13 @@ class LinearThresholds:
     intercepts: FloatArray
 
     def decide(self, features: Any) -> Any:
-        """Decide for each person and task, where the features are; shape (n, k)."""
+        """Decide for each person and task, where the features are; shape (n, k).
+
+        Parameters
+        ----------
+        features : array, shape (n, d)
+            Everybody's features.
+        """
         space = Space.of(features)
         dtype = "float32" if features.dtype == space.xp.float32 else "float64"
         if space.is_numpy:
@@ -77,6 +83,13 @@ class LinearThresholds:
 
     def count_mistakes(self, part: Part, by_label: bool) -> tuple[Any, ...] | None:
         """Count everybody's mistakes without writing down the scores of more than a block.
+
+        Parameters
+        ----------
+        part : Part
+            The people, with their features and signs.
+        by_label : bool
+            Whether to count mistakes on label 0 and on label 1 by themselves.
 
         Returns
         -------

@@ -32,7 +32,13 @@ class Stumps:
     upward: NDArray[np.bool_]
 
     def decide(self, features: FloatArray) -> NDArray[np.bool_]:
-        """Decide for each person and task; shape (n, k)."""
+        """Decide for each person and task; shape (n, k).
+
+        Parameters
+        ----------
+        features : array, shape (n, d)
+            Everybody's features.
+        """
         return np.asarray((features[:, self.features] <= self.thresholds) != self.upward)
 
     def key(self) -> Hashable:

@@ -152,7 +152,19 @@ class Run(Protocol):
 
 
 class Trace(NamedTuple):
-    """How a run went."""
+    """How a run went.
+
+    Attributes
+    ----------
+    history : structured array, shape (rounds,)
+        The fields of :class:`~averagefair.Round`, round by round.
+    stop_reason : StopReason
+        Why it ended.
+    seconds : float
+        How long it took.
+    trouble : str
+        What went wrong, if anything did.
+    """
 
     history: NDArray[np.void]
     stop_reason: StopReason
@@ -173,6 +185,19 @@ def iterate(
     Ctrl-C, and whatever the oracle or the linear program raises, end the run with the rounds
     played so far. Before the first round is over there is no answer to keep, and they pass
     through, unless the run ``has_answer`` from before.
+
+    Parameters
+    ----------
+    run : Run
+        What plays.
+    max_rounds : int
+        After how many rounds to end.
+    time_limit : float, optional
+        After how many seconds to end.
+    callback : callable, optional
+        Called with each :class:`~averagefair.Round`; returning True ends the run.
+    has_answer : bool, default False
+        Whether there is an answer to keep before the first round is over.
     """
     rounds: list[Round] = []
     start, trouble = perf_counter(), ""
