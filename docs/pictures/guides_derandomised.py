@@ -19,10 +19,10 @@ ways = {
     "draws": model.predict(people.X),
     "cut at 1/2": chances >= 0.5,
     "heaviest\ncolumn": heaviest.decide(people.X),
-    "no constraint": free.decision_probability(people.X),
+    "no\nconstraint": free.decision_probability(people.X),
 }
 
-figure, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
 common = model.common_rate_
 ax.axvspan(common - ALPHA, common + ALPHA, color="#cfe3f1", zorder=0)
 ax.text(common, -0.75, "within alpha", color="#0072b2", fontsize=11, ha="center")
@@ -31,7 +31,7 @@ for row, way in enumerate(ways.values()):
     rates = individual_rates(people.Y, np.asarray(way, dtype=float))
     inside = np.abs(rates - common) <= ALPHA + 1e-6
     for chosen, colour in [(inside, "#0072b2"), (~inside, "#d55e00")]:
-        ax.scatter(rates[chosen], row + jitter[chosen], s=9, color=colour, linewidths=0)
+        ax.scatter(rates[chosen], row + jitter[chosen], s=7, color=colour, linewidths=0)
 ax.set_yticks(range(len(ways)), labels=ways, fontsize=11)
 ax.set_ylim(len(ways) - 0.5, -1.1)
 ax.set_xlabel("everybody's error rate over 200 tasks", fontsize=11)
