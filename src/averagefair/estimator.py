@@ -272,7 +272,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Return the chance of deciding 1 for each person and task, shape (n, m).
 
         It says how often the randomised classifier decides 1; it is not a calibrated
-        probability that the label is 1, and cutting it at 0.5 would undo the fairness.
+        probability that the label is 1, and cutting it at 0.5 gives up the promise.
 
         Parameters
         ----------
