@@ -140,7 +140,7 @@ figure, panels = plt.subplots(2, 2, figsize=(6.5, 7.2), layout="constrained")
 for ax, ((name, alpha), model) in zip(panels.T.flat, models.items(), strict=True):
     chance = model.decision_probability(places)[:, SHOP].reshape(80, 80)
     picture = ax.pcolormesh(side, side, chance, vmin=0, vmax=1, cmap="cividis", shading="nearest")
-    edge = plt.Circle(shops[SHOP], reach[SHOP], fill=False, edgecolor="white", linewidth=2)
+    edge = plt.Circle(shops[SHOP], reach[SHOP], fill=False, edgecolor="#d55e00", linewidth=2.5)
     ax.add_patch(edge)
     asked = "no constraint" if alpha == 0.5 else f"alpha = {alpha:g}"
     ax.set(title=f"{name}, {asked}", aspect="equal", xticks=[], yticks=[])
