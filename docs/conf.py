@@ -28,7 +28,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
-    "class_pages",  # the last five lie in _ext
+    "class_pages",  # the last six lie in _ext
+    "long_lines",
     "mathml",
     "module_map",
     "public_names",
@@ -68,7 +69,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
-    "write_computation_times": False,
+    "write_computation_times": False,  # a page that would load scripts from elsewhere
     "abort_on_example_error": True,
     "backreferences_dir": "gallery/mentions",
     "doc_module": ("averagefair",),

@@ -1,6 +1,6 @@
 """
-Ad delivery with thousands of campaigns
-=======================================
+Ad delivery at scale
+====================
 
 Whom to show which advertisement is decided for the same people again and again: by a classifier
 for each campaign. This page learns two thousand campaigns together for two thousand people, so that
@@ -140,7 +140,7 @@ print(
 # with more mistakes: that is the price. To bring newcomers' own rate down, the platform would have
 # to know more about them.
 
-figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 4.6), layout="constrained")
 RatesDisplay.from_rates(
     rates["without a constraint", "new"],
     rates["alpha = 0.1", "new"],
@@ -148,7 +148,9 @@ RatesDisplay.from_rates(
     alpha=0.1,
     rate_names=["error"],
 ).plot(ax)
-figure.suptitle("Individual error rates over campaigns that started later")
+figure.suptitle(
+    "Individual error rates over campaigns that started\nlater, with and without a constraint"
+)
 plt.show()
 
 # %%
@@ -156,7 +158,7 @@ plt.show()
 # error rates belong to people, not to chance. That is why a promise made on old tasks can hold on
 # new ones that are like them.
 
-figure, ax = plt.subplots(figsize=(6.5, 5.0), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 5.0), layout="constrained")
 for model, colour, marker in (
     ("without a constraint", "#d55e00", "s"),
     ("alpha = 0.1", "#0b4f8a", "o"),
@@ -167,7 +169,7 @@ ax.axline((0.2, 0.2), slope=1, color="#555555", linestyle="--", label="the same 
 ax.set(xlabel="error rate over the old campaigns", ylabel="error rate over the new campaigns")
 ax.legend(frameon=False, markerscale=3)
 ax.spines[["top", "right"]].set_visible(False)
-ax.set_title("Everybody's error rate, in old campaigns and in new ones")
+ax.set_title("Everybody's error rate in old and in new campaigns:\npeople's rates carry over")
 plt.show()
 
 # %%

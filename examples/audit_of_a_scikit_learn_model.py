@@ -67,8 +67,9 @@ print(in_short().to_string())
 # %%
 # Who is worse off, and how sure is that? Each person's rate comes with an interval.
 
-figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
-draw_rates(of_logistic, ax).set_title("Everybody's error rate under the logistic regression")
+figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
+draw_rates(of_logistic, ax)
+ax.set_title("Everybody's error rate under the logistic\nregression, with intervals")
 plt.show()
 
 # %%
@@ -98,9 +99,9 @@ print(compare(of_logistic, of_fair))
 # persons, if any, can it be shown that they are better or worse off: a hundred tasks are few for
 # that. The whole picture is clear all the same.
 
-figure, panels = plt.subplots(2, 1, figsize=(6.5, 8.2), sharex=True, layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.8, 8.2), sharex=True, layout="constrained")
 for ax, name in zip(panels, ("logistic regression", "fair, alpha = 0.05"), strict=True):
-    draw_curve(audits[name], ax).set_title(f"Share of people further than alpha off: {name}")
+    draw_curve(audits[name], ax).set_title(f"Share of people further off:\n{name}")
 plt.show()
 
 # %%

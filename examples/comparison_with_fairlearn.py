@@ -151,13 +151,13 @@ print(in_short().to_string(na_rep=""))
 # differ more than where fairlearn was asked to make them equal. No two people are further apart
 # than was asked for, so no two groups are either; that is all.
 
-figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 4.6), layout="constrained")
 shift = np.random.default_rng(0).uniform(-0.28, 0.28, size=n)
 for row, chance in enumerate(chances.values()):
     rates = np.abs(Y - chance).mean(axis=1)
     for one, colour, marker in ((1, "#0b4f8a", "o"), (2, "#d55e00", "s")):
         mine = group == one
-        label = f"a person of group {one}" if row == 0 else None
+        label = f"a person, group {one}" if row == 0 else None
         look = {"color": colour, "marker": marker, "linestyle": "", "markersize": 3, "alpha": 0.6}
         ax.plot(rates[mine], row + shift[mine], label=label, **look)
     ax.plot(rates.mean(), row, "D", color="white", markeredgecolor="black", markersize=7)
@@ -166,7 +166,7 @@ ax.set_yticks(range(len(chances)), list(chances))
 ax.set_xlabel("individual error rate over all tasks")
 ax.invert_yaxis()
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False, fontsize="small", ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+figure.legend(frameon=False, ncols=2, loc="outside lower center")
 figure.suptitle("Equal groups, unequal people: everybody's error rate\nunder four models")
 plt.show()
 

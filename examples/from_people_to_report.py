@@ -1,6 +1,6 @@
 """
-From a table of people to a report
-==================================
+From a table to a report
+========================
 
 You have a table: a row for each person, some columns that describe them, and a column for each task
 with what was right. This page goes all the way from there: the trade-off curve, what of it carries
@@ -86,19 +86,19 @@ print(
 
 # %%
 # That is error. The second figure is fairness: how far from a common rate all but 5% of the people
-# are. Over forty tasks noise alone makes people differ, so what noise would show is drawn as an
+# are. Over eighty tasks noise alone makes people differ, so what noise would show is drawn as an
 # area, and the estimate without it as a dashed line.
 
 shown = FrontierDisplay.from_frontier(curve, measured)
 
-figure, ax = plt.subplots(figsize=(6.5, 5.0), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 5.0), layout="constrained")
 shown.plot(ax, "error")
 figure.suptitle("Overall error at each alpha, in training and held out")
 plt.show()
 
 # %%
 
-figure, ax = plt.subplots(figsize=(6.5, 5.0), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 5.0), layout="constrained")
 shown.plot(ax, "near", corner="people")
 figure.suptitle("How near to a common rate new people are,\nbeside what noise alone would show")
 plt.show()

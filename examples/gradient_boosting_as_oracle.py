@@ -59,7 +59,7 @@ new_patients, new_helps = make_patients(600)
 # -------------
 #
 # Boosting fits one classifier for each task and answer, so it is asked less often than the
-# default: ten rounds with two answers each, and ``alpha`` itself from the first round
+# default: eight rounds with two answers each, and ``alpha`` itself from the first round
 # (``approach=0``). ``max_bins=16`` makes small fits quick. A pipeline that ends in an oracle is an
 # oracle too: with products of features in front of it, least squares can see them. That is the best
 # choice if you know that products are what matters. Boosting need not be told.
@@ -77,7 +77,7 @@ ORACLES = {
     "products, least squares": make_pipeline(PolynomialFeatures(2), RegressionOracle()),
     "boosted trees": WeightedOracle(small_trees),
 }
-FEW_ANSWERS = ColumnGeneration(max_rounds=10, reweightings=1, shakes=0, approach=0)
+FEW_ANSWERS = ColumnGeneration(max_rounds=8, reweightings=1, shakes=0, approach=0)
 
 models, rows = {}, []
 for name, oracle in ORACLES.items():
@@ -105,7 +105,7 @@ print(table.round(3).to_string(index=False))
 # ones: three hundred patients are few for them. And eight tasks are few: a person's rate is then
 # mostly luck, and evening it out costs much.
 
-figure, ax = plt.subplots(figsize=(6.5, 4.0), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 4.4), layout="constrained")
 for alpha, marker, colour in (("none", "s", "#d55e00"), ("0.1", "o", "#0b4f8a")):
     mine, shift = table[table["alpha"] == alpha], 0.12 if alpha == "none" else -0.12
     asked = "no constraint" if alpha == "none" else f"alpha = {alpha}"
@@ -117,8 +117,8 @@ for alpha, marker, colour in (("none", "s", "#d55e00"), ("0.1", "o", "#0b4f8a"))
 ax.set_yticks(range(len(ORACLES)), list(ORACLES))
 ax.set(xlabel="overall error", xlim=(0, 0.5), ylim=(-0.5, len(ORACLES) - 0.5))
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False, fontsize="small", ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-figure.suptitle("Error by oracle, on patients learned from and on new ones")
+figure.legend(frameon=False, ncols=2, loc="outside lower center")
+figure.suptitle("Error by oracle, on patients learned from\nand on new ones")
 plt.show()
 
 # %%

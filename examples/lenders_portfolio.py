@@ -1,6 +1,6 @@
 """
-A lender's portfolio: creditworthy people refused
-=================================================
+A lender's portfolio
+====================
 
 A lender has many products, from a phone contract to a mortgage, and a classifier for each. A
 mistake that hurts the applicant is a *false negative*: a person who would have paid back is
@@ -81,9 +81,9 @@ print(choice.statement())
 
 # %%
 
-figure, ax = plt.subplots(figsize=(6.5, 4.4), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 4.4), layout="constrained")
 RatesDisplay.from_point(choice).plot(ax)
-figure.suptitle("How often people who would pay back are refused")
+figure.suptitle("How often people who would pay back are refused,\nwith and without a constraint")
 plt.show()
 
 # %%
@@ -108,7 +108,7 @@ models = {"no constraint": free, "false negatives": choice.model, "both rates": 
 KINDS = {"refused wrongly": "false_negative", "lent wrongly": "false_positive"}
 rates = {
     (name, kind): individual_rates(
-        pays_back, model.decision_probability(features), rate, task_weights=volume
+        pays_back, model.decision_probability(features), rate, task_weight=volume
     )
     for name, model in models.items()
     for kind, rate in KINDS.items()
@@ -127,7 +127,7 @@ for kind in KINDS:
 # Held to false negatives alone the model lends to more people, and who gets loans they cannot pay
 # back still differs widely. Holding both rates brings both together, and costs more.
 
-figure, panels = plt.subplots(2, 1, figsize=(6.5, 6.4), sharex=True, layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.8, 6.4), sharex=True, layout="constrained")
 for ax, kind in zip(panels, KINDS, strict=True):
     for row, name in enumerate(models):
         everybody = rates[name, kind]

@@ -33,7 +33,7 @@ print(people)
 ALPHAS = [0.05, 0.1, 0.2]
 paths = trajectories(people, ALPHAS)
 
-figure, panels = plt.subplots(2, 1, figsize=(6.5, 8.2), layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.8, 8.2), layout="constrained")
 for ax, solver in zip(panels, SOLVERS, strict=True):
     runs = [paths.where(solver=solver, alpha=alpha) for alpha in ALPHAS]
     TrajectoryDisplay(
@@ -67,7 +67,7 @@ print(ends.to_frame().round(3).to_string(index=False))
 
 curves = learn(people, [0.02, 0.05, 0.1, 0.15, 0.2])
 
-figure, panels = plt.subplots(2, 1, figsize=(6.5, 8.2), sharex=True, layout="constrained")
+figure, panels = plt.subplots(2, 1, figsize=(5.8, 8.2), sharex=True, layout="constrained")
 for ax, solver in zip(panels, SOLVERS, strict=True):
     ErrorSpreadDisplay.from_frontier(curves["error", solver]).plot(ax)
     ax.set_ylabel(f"requested alpha, {solver}")
@@ -105,7 +105,7 @@ print(
 held_out = generalise(curves, people)
 corners = {"people": "new people", "tasks": "new tasks", "both": "new people and tasks"}
 
-figure, panels = plt.subplots(3, 1, figsize=(6.5, 8.8), sharex=True, layout="constrained")
+figure, panels = plt.subplots(3, 1, figsize=(5.8, 8.8), sharex=True, layout="constrained")
 for ax, (corner, name) in zip(panels, corners.items(), strict=True):
     for solver, colour, marker in zip(SOLVERS, ("#d55e00", "#0b4f8a"), "so", strict=True):
         here = held_out.where(corner=corner, solver=solver)

@@ -93,8 +93,9 @@ print(found)
 # error rate over six labels moves in steps of a sixth. The audit says so: noise alone would spread
 # people as widely as this, and the interval of each person is wide.
 
-figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
-draw_rates(found, ax).set_title("Error rates over four to eight schools, with an interval for each")
+figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
+draw_rates(found, ax)
+ax.set_title("Error rates over four to eight schools,\nwith an interval for each")
 plt.show()
 
 # %%
@@ -110,7 +111,9 @@ print(fair.certificate_)
 # %%
 # The promise is kept on the labels learned from. What is it worth on the schools these students did
 # not apply to? Here we can look, since we made the students. And we can ask what would happen with
-# more labels: if each had applied to three times as many schools, or to all.
+# more labels: if each had applied to three times as many schools, or to all. The table has the
+# number of labels for each student, then error and spread over their own schools, then over all
+# schools the error, and how far from a common rate all but 5% of the students are.
 
 
 def furthest(model: AverageFairClassifier) -> float:
@@ -124,12 +127,12 @@ for times in (1, 3, 10):  # ten times as many is all there are
         model = learn(times, alpha)
         rows.append(
             {
-                "labels per student": known_labels(times).notna().sum(axis=1).mean(),
+                "labels": known_labels(times).notna().sum(axis=1).mean(),
                 "alpha": "none" if alpha == 0.5 else alpha,
-                "error, own schools": model.error_,
-                "spread, own schools": model.certificate_.spread,
-                "error, all schools": 1 - model.score(features, succeeds),
-                "all but 5% within": furthest(model),
+                "error, own": model.error_,
+                "spread, own": model.certificate_.spread,
+                "error, all": 1 - model.score(features, succeeds),
+                "within, all": furthest(model),
             }
         )
 table = pd.DataFrame(rows)
@@ -140,11 +143,11 @@ print(table.round(3).to_string(index=False))
 # about as far apart as without it: six labels cannot tell a student who is hard to judge from one
 # who was unlucky, and the model evens out the luck. With more labels the same request carries over.
 
-figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
 for asked, colour, marker in (("none", "#d55e00", "s"), (0.1, "#0b4f8a", "o")):
     line = table[table["alpha"] == asked]
     name = "without a constraint" if asked == "none" else "alpha = 0.1"
-    x, y = line["labels per student"], line["all but 5% within"]
+    x, y = line["labels"], line["within, all"]
     ax.plot(x, y, color=colour, marker=marker, label=name)
 ax.axhline(0.1, color="#555555", linestyle="--", label="as requested on the labels known")
 ax.set(xlabel="labels known of each student", ylabel="distance of all but 5% from a common rate")

@@ -136,7 +136,7 @@ SHOP = int(np.linalg.norm(shops, axis=1).argmin())  # the one nearest to the mid
 side = np.linspace(-1, 1, 80)
 places = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 
-figure, panels = plt.subplots(2, 2, figsize=(6.5, 7.2), layout="constrained")
+figure, panels = plt.subplots(2, 2, figsize=(5.8, 7.2), layout="constrained")
 for ax, ((name, alpha), model) in zip(panels.T.flat, models.items(), strict=True):
     chance = model.decision_probability(places)[:, SHOP].reshape(80, 80)
     picture = ax.pcolormesh(side, side, chance, vmin=0, vmax=1, cmap="cividis", shading="nearest")
@@ -146,10 +146,13 @@ for ax, ((name, alpha), model) in zip(panels.T.flat, models.items(), strict=True
     ax.set(title=f"{name}, {asked}", aspect="equal", xticks=[], yticks=[])
     ax.title.set_fontsize("medium")
 figure.colorbar(picture, ax=panels, label="chance of a yes", shrink=0.6, location="bottom")
-figure.suptitle("What is learned for one shop; the circle is its true reach")
+figure.suptitle("Where one shop delivers, as learned by two oracles;\nthe circle is its true reach")
 plt.show()
 
 # %%
+# One limit: model files hold the library's own classifiers and scikit-learn's, so a model of your
+# own oracle lives in memory alone (:meth:`~averagefair.AverageFairClassifier.save` says so).
+#
 # To add an oracle to the library itself: one file in ``src/averagefair/oracles``, and a row in the
 # table of ``tests/test_oracles.py``, which makes it pass every shared test. Other ready-made
 # oracles: :doc:`/oracles`.

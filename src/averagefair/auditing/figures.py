@@ -23,7 +23,13 @@ MOST_BARS = 100
 
 
 def draw_audit(audit: Audit) -> Any:
-    """Return a figure with all three panels."""
+    """Return a figure with all three panels.
+
+    Parameters
+    ----------
+    audit : Audit
+        What was found.
+    """
     figure = drawing.new_figure((15, 4.6))
     panels = figure.subplots(1, 3)
     draw_rates(audit, panels[0])
@@ -33,7 +39,15 @@ def draw_audit(audit: Audit) -> Any:
 
 
 def draw_rates(audit: Audit, ax: Any = None) -> Any:
-    """Draw everybody's rate, sorted, with intervals; returns the axes."""
+    """Draw everybody's rate, sorted, with intervals; returns the axes.
+
+    Parameters
+    ----------
+    audit : Audit
+        What was found.
+    ax : matplotlib axes, optional
+        Where to draw. Default: a new figure.
+    """
     ax = drawing.axes(ax)
     rows = audit._by_rate()
     place = np.arange(1.0, rows.size + 1)
@@ -72,7 +86,15 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
 
 
 def draw_curve(audit: Audit, ax: Any = None) -> Any:
-    """Draw the share outside against alpha, with the noise floor; returns the axes."""
+    """Draw the share outside against alpha, with the noise floor; returns the axes.
+
+    Parameters
+    ----------
+    audit : Audit
+        What was found.
+    ax : matplotlib axes, optional
+        Where to draw. Default: a new figure.
+    """
     ax = drawing.axes(ax)
     line = audit.curve
     ax.plot(line.alpha, line.beta, color=OBSERVED, linewidth=2, marker="o", markersize=3)
@@ -96,7 +118,15 @@ def draw_curve(audit: Audit, ax: Any = None) -> Any:
 
 
 def draw_chance(audit: Audit, ax: Any = None) -> Any:
-    """Draw what chance alone would show, and what was observed; returns the axes."""
+    """Draw what chance alone would show, and what was observed; returns the axes.
+
+    Parameters
+    ----------
+    audit : Audit
+        What was found.
+    ax : matplotlib axes, optional
+        Where to draw. Default: a new figure.
+    """
     ax = drawing.axes(ax)
     test = audit.chance
     if test.flipped.size:

@@ -192,7 +192,8 @@ class Audit:
         Returns
         -------
         matplotlib.figure.Figure
-            Each panel alone: ``averagefair.auditing.figures``.
+            Each panel alone: :func:`~averagefair.auditing.figures.draw_rates`, ``draw_curve``,
+            ``draw_chance``.
         """
         from averagefair.auditing.figures import draw_audit
 
