@@ -92,7 +92,7 @@ def test_a_run_is_numpys(xp, people, rate, blanks, solver):
 @pytest.mark.parametrize("rate", RATES, ids=str)
 def test_column_generation_keeps_its_promise(xp, people, rate, request_):
     """Judged from the labels and the chances alone: ties may be broken in another way there."""
-    solver = ColumnGeneration(max_rounds=10 if request_ else 60)
+    solver = ColumnGeneration(max_rounds=5 if request_ else 25)
     model = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0, **request_)
     model.fit(xp.asarray(people.X), xp.asarray(people.Y))
     assert model.certificate_.met

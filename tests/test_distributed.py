@@ -15,6 +15,7 @@ from averagefair import (
     ColumnGeneration,
     ExponentiatedGradient,
     InputError,
+    RegressionOracle,
     StumpOracle,
     frontier,
     held_out,
@@ -168,7 +169,11 @@ def test_a_cluster_that_is_gone(people, client):
 
 def test_a_curve(client, people):
     curve = frontier(
-        chunked(people.X, 250), chunked(people.Y, 250), [0.1, 0.2], solver=SOLVERS["columns"]
+        chunked(people.X, 250),
+        chunked(people.Y, 250),
+        [0.1, 0.2],
+        oracle=RegressionOracle(),
+        solver=SOLVERS["columns"],
     )
     assert [point.certificate.met for point in curve] == [True, True]
     assert curve[0].error >= curve[1].error - 1e-9

@@ -343,6 +343,7 @@ class TestDefault:
         }
         assert list(used.values()) == [default_oracle(), RegressionOracle()]
 
+    @pytest.mark.long
     def test_what_it_gains_carries_over_to_new_people(self):
         """Asked for more fairness than least squares, it errs less on people it has not seen."""
         people = make_synthetic(n=400, m=30, d=10, n_holdout=2000, random_state=4)

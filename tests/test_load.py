@@ -178,7 +178,7 @@ def fair(tmp_path_factory):
 
 @LINUX
 def test_memory_does_not_grow_with_the_people(fair):
-    few, many = 30_000, 120_000
+    few, many = 20_000, 80_000
     for count in (100, few, many):
         bench.make_table(fair, count, "csv")
     found = [bench.alone("by_command", fair, n, "csv", "parquet")["megabytes"] for n in (few, many)]

@@ -228,7 +228,7 @@ def fit_within(megabytes, folder, mode, dtype):
 
 
 LARGE = [
-    pytest.param(200_000, 125, 1000, "float64", False, id="complete"),
+    pytest.param(200_000, 125, 1000, "float64", False, id="complete", marks=pytest.mark.long),
     pytest.param(200_000, 4, 1000, "float64", True, id="with blanks", marks=pytest.mark.long),
     pytest.param(200_000, 250, 1000, "float32", False, id="short", marks=pytest.mark.long),
 ]

@@ -64,7 +64,7 @@ PROTOTYPE |= {0.15: (0.183, 0.251), 0.20: (0.1712, 0.181)}
 
 @needs_data
 @pytest.mark.parametrize("alpha", PROTOTYPE)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_the_default_solver_errs_far_less_than_the_published_runs(split, alpha, seed):
     model = AverageFairClassifier(alpha=alpha, random_state=seed).fit(split.X, split.Y)
     prototype, published = PROTOTYPE[alpha]
