@@ -1,5 +1,6 @@
 """The command line as a stranger meets it: real processes, real files, nothing imported from it."""
 
+import atexit
 import csv
 import json
 import os
@@ -7,8 +8,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +46,17 @@ def environment(**more):
 
 
 def run(folder, *args, code=0, stdin=b"", **more):
-    """Run a command in a folder; whatever it was asked, no Python shines through."""
+    """Run a command in a folder; whatever it was asked, no Python shines through.
+
+    ``more`` is put into its environment.
+    """
+    if more:
+        return run_alone(folder, *args, code=code, stdin=stdin, **more)
+    return _everybodys().run(folder, *args, code=code, stdin=stdin)
+
+
+def run_alone(folder, *args, code=0, stdin=b"", **more):
+    """As the function above, in a Python of its own: a second or two longer."""
     done = subprocess.run(
         command(*args), cwd=folder, input=stdin, capture_output=True, env=environment(**more)
     )
@@ -104,6 +118,7 @@ main()
 
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory()
+        self._busy = threading.Lock()
         self._server = subprocess.Popen(
             [sys.executable, "-c", self._SCRIPT],
             stdin=subprocess.PIPE,
@@ -124,10 +139,13 @@ main()
 
         ``meanwhile`` is called with the number of the process once it has begun.
         """
+        with self._busy:
+            return self._run(folder, [*map(str, args)], code, stdin, meanwhile)
+
+    def _run(self, folder, args, code, stdin, meanwhile):
         streams = [Path(self._folder.name) / name for name in ("stdin", "stdout", "stderr")]
         for path, content in zip(streams, (stdin, b"", b""), strict=True):
             path.write_bytes(content)
-        args = [*map(str, args)]
         job = {"folder": str(folder), "args": args, "streams": [*map(str, streams)]}
         self._server.stdin.write(json.dumps(job) + "\n")
         self._server.stdin.flush()
@@ -136,6 +154,14 @@ main()
             meanwhile(process)
         returncode = int(self._server.stdout.readline())
         return _checked(args, returncode, streams[1].read_bytes(), streams[2].read_bytes(), code)
+
+
+@cache
+def _everybodys():
+    """Start one for all tests of this process."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(Forks())
 
 
 def together(jobs):
@@ -210,8 +236,7 @@ def fixture_shop(tmp_path_factory):
 
 @pytest.fixture(scope="module", name="forks")
 def fixture_forks():
-    with Forks() as found:
-        yield found
+    return _everybodys()
 
 
 @pytest.fixture(scope="module", name="fitted")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from cli_runs import command, environment, run
+from cli_runs import command, environment, run_alone
 from experiment_judges import DATA
 
 COMMUNITIES = ("communities", "--quick", "--data", str(DATA), "--jobs", "1", "--json")
@@ -62,7 +62,7 @@ def shared(tmp_path_factory, name, args):
         if not record.exists():
             place.mkdir(exist_ok=True)
             before = processor_seconds()
-            done = run(place, "reproduce", *args, "-o", "results")
+            done = run_alone(place, "reproduce", *args, "-o", "results")
             spent = processor_seconds() - before
             record.write_text(json.dumps({**asdict(done), "seconds": spent}))
     told = json.loads(record.read_text())

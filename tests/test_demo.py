@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
-from cli_runs import cells, fits_80_columns, read, run, strict, together
+from cli_runs import cells, fits_80_columns, read, run_alone, strict, together
 from snippets import agree
 
 from averagefair import AverageFairClassifier, ExponentiatedGradient, frontier
@@ -38,8 +38,8 @@ def folder(tmp_path_factory):
 def runs(folder):
     return together(
         [
-            lambda: run(folder, "demo"),
-            lambda: run(folder, "demo", "--tables", "tables", "-o", "again.html", "--json"),
+            lambda: run_alone(folder, "demo"),
+            lambda: run_alone(folder, "demo", "--tables", "tables", "-o", "again.html", "--json"),
         ]
     )
 
