@@ -23,7 +23,7 @@ test: $(VENV)/.test
 
 # What the pages tell a reader to type: the README in a fresh clone of the last commit, with only what it
 # installs itself, then the other pages here.
-PAGES := $(filter-out docs/performance.md,$(wildcard docs/*.md docs/*/*.md)) docs/performance.md
+PAGES := $(wildcard docs/*.md docs/*/*.md)
 test-readme: $(VENV)/.test $(VENV)/.docs
 	$(PYTHON) tests/snippets.py --clone README.md
 	$(ONE_THREAD) $(BIN)/python tests/snippets.py $(PAGES)
