@@ -92,6 +92,7 @@ class Forks:
     _SCRIPT = """
 import gc, json, os, sys
 import averagefair.cli.app, averagefair.estimator, averagefair.persistence, averagefair.report
+import averagefair.demo, averagefair.generalisation, averagefair.oracles, averagefair.solvers
 import pyarrow.csv, pyarrow.compute, pyarrow.parquet, safetensors.numpy
 from averagefair.cli import main
 

@@ -15,7 +15,6 @@ from averagefair.cli.speech import ENDED_EARLY, NOT_MET, answer, command_line, w
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import TABLES, check_output, write_table, write_whole
-from averagefair.generalisation import CORNERS
 from averagefair.text import exactly, figure, table
 
 
@@ -289,6 +288,8 @@ def _refuse_known(people: People, others: People) -> None:
 
 def tested_table(tested: Any) -> str:
     """Return error and nearness of every corner, a row for each alpha."""
+    from averagefair.generalisation import CORNERS
+
     corners = {name: corner for name, corner in tested.corners.items() if name != "training"}
     head = ["alpha", *(CORNERS[name] for name in corners)]
     rows = [

@@ -1,28 +1,25 @@
-"""Options that several commands share: said once, meant alike."""
+"""Options that several commands share: said once, meant alike.
+
+What learns is imported when it is asked for: ``--help`` and completion need none of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from averagefair.certificate import Certificate
 from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
 from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output
-from averagefair.oracles import (
-    FeatureMap,
-    LogisticOracle,
-    RegressionOracle,
-    StumpOracle,
-    default_oracle,
-)
-from averagefair.persistence import Checkpoint
 from averagefair.rates import RATES, spoken
-from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, StopReason
+
+if TYPE_CHECKING:
+    from averagefair.certificate import Certificate
+    from averagefair.persistence import Checkpoint
 
 
 class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
@@ -221,6 +218,8 @@ def one_rate(name: str) -> str:
 
 def oracle(name: OracleName | None, l2: float | None) -> Any:
     """Return the oracle of that name; None is the solver's usual one."""
+    from averagefair.oracles import LogisticOracle, RegressionOracle, StumpOracle, default_oracle
+
     penalised: dict[OracleName | None, Any] = {
         OracleName.regression: RegressionOracle,
         OracleName.logistic: LogisticOracle,
@@ -242,6 +241,8 @@ def mapped(name: MapName, oracle: Any, people: int) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
+    from averagefair.oracles import FeatureMap
+
     made = {
         MapName.splines: SplineTransformer(),
         MapName.polynomials: make_pipeline(
@@ -256,6 +257,8 @@ def mapped(name: MapName, oracle: Any, people: int) -> Any:
 
 def solver(name: SolverName, max_rounds: int | None, time_limit: float | None) -> Any:
     """Return the solver of that name."""
+    from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
+
     kind = ColumnGeneration if name is SolverName.columns else ExponentiatedGradient
     return kind(max_rounds=ROUNDS if max_rounds is None else max_rounds, time_limit=time_limit)
 
@@ -265,6 +268,8 @@ def ended_early(certificate: Certificate, name: SolverName, max_rounds: int | No
 
     To play all rounds is the published algorithm's own end, unless it was told how many.
     """
+    from averagefair.solvers import StopReason
+
     reason = certificate.stop_reason
     own_end = name is SolverName.published and max_rounds is None
     return reason.cut_short or (reason is StopReason.ROUNDS and not own_end)
@@ -276,6 +281,8 @@ def checkpoint(folder: str | None, resume: bool, every: float = 10.0) -> Checkpo
         if resume:
             raise InputError("--resume goes on with the run in a folder: name it by --checkpoint.")
         return None
+    from averagefair.persistence import Checkpoint
+
     kept = Checkpoint(folder, resume=resume, every=every)
     kept.check()
     return kept

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from averagefair.solvers.iterate import Callback, Round
+if TYPE_CHECKING:
+    from averagefair.solvers.iterate import Callback, Round
 
 
 @contextmanager
