@@ -72,9 +72,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Called after every round with a :class:`~averagefair.Round`; returning True ends the fit
         with the answer so far.
     dtype : {"float64", "float32", "tf32"}, optional
-        What products over features are computed in while learning. "float32" takes half the
-        memory and about half the time; decisions differ where a score is within rounding of zero.
-        "tf32" rounds further, on NVIDIA GPUs alone. Default: "float64".
+        What products over features are computed in while learning. With "float32" features
+        take half the memory and a round about half the time (docs/performance.md); decisions differ
+        where a score is within rounding of zero. "tf32" rounds further, on NVIDIA GPUs alone. Default: "float64".
     checkpoint : Checkpoint, optional
         Where to keep what is found on the way, so that a fit that was ended can be resumed; needs
         ``random_state`` to be an int.

@@ -1,9 +1,8 @@
 """Threads: one for the linear algebra, or the loops of OpenMP, of many small blocks.
 
 Products over a block of people are too small to gain from a second thread, and where other work
-keeps the machine busy, threads that wait for each other take several times as long. Measured on an
-audit of 100,000 x 500, on two busy cores: 1.8 s on one thread, 9 s on two; on idle cores 1.6 s.
-So blocks are spread over threads, and each product has one.
+keeps the machine busy, threads that wait for each other take longer than one alone. So blocks are
+spread over threads, and each product has one.
 """
 
 from __future__ import annotations

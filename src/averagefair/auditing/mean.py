@@ -1,7 +1,8 @@
 """The mean rate, with an interval that minds both who was audited and on which tasks.
 
 Everybody meets the same tasks, so people's rates rise and fall together: an interval over people
-alone holds the truth 4% to 53% of the time where it says 95%.
+alone holds the truth less than half of the time where it says 95%
+(``test_what_the_wrong_figures_come_to`` in ``tests/test_audit_simulation.py``).
 """
 
 from __future__ import annotations

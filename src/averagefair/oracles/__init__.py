@@ -33,6 +33,6 @@ def default_oracle() -> Oracle:
     Least squares and logistic regression are asked, the cheaper answer of each task is kept and
     polished. Chosen by what carries over (docs/oracles.md): with many people it errs less than
     least squares on new people and new tasks at equal unfairness, with few about as often or less.
-    A fit takes some three to ten times as long.
+    A fit takes two to ten times as long there.
     """
     return Polished(Portfolio([RegressionOracle(), LogisticOracle()]))

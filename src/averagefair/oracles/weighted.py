@@ -54,10 +54,8 @@ class FittedClassifiers:
         """Decide for each person and task; shape (n, k)."""
         out = np.empty((len(features), len(self.classifiers)), dtype=np.bool_)
         # Many people come in blocks from several threads already, and on busy cores threads that
-        # wait for each other lose more than they gain: a boosted classifier on 20,000 people took
-        # nine times as long on two threads as on one (medians, in turns), and at quieter times
-        # about as long. On one it is 0.1 s a task, beside 1.05 s of fits in two processes: at most
-        # 5% of a round would be saved if the workers predicted too, so they do not.
+        # wait for each other lose more than they gain. Deciding takes little beside fitting, so the
+        # workers leave it to this process.
         with one_openmp_thread():
             for task, classifier in enumerate(self.classifiers):
                 constant = isinstance(classifier, bool)
@@ -140,9 +138,8 @@ class WeightedOracle:
     With ``reuse`` above 0 an answer depends on what was asked before. So the classifiers of a fit
     and those that its mapping makes for the same labels may differ a little. Besides the
     classifiers, a pair of vectors over the people is kept for each round that some task's
-    classifier is from. ``ColumnGeneration`` asks far apart on purpose: with small boosted
-    classifiers ``reuse`` of up to 0.03 saved it no fit at all, 0.1 a tenth to a quarter, and 0.2
-    half, for errors higher by 0.01 to 0.06 after as many rounds.
+    classifier is from. ``ColumnGeneration`` asks far apart on purpose: a small ``reuse`` may save
+    it no fit at all, and a large one may raise the error after as many rounds.
 
     Worker processes read the features from a file, written once in the directory for temporary
     files and removed with the answerer; features that are a ``np.memmap`` are read where they are.
