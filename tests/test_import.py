@@ -55,6 +55,18 @@ def test_it_loads_none_of_the_extras_and_nothing_heavy():
     assert not (extras | heavy) & loaded
 
 
+def test_nothing_but_the_data_set_reaches_for_the_network():
+    names = "aiohttp|ftplib|http|httpx|pooch|requests|smtplib|socket|ssl|urllib"
+    reaching = re.compile(rf"^\s*(?:import|from) (?:{names})\b", flags=re.MULTILINE)
+    package = Path(averagefair.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if reaching.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"datasets/communities.py"}
+
+
 def test_learning_and_auditing_need_no_extra():
     extras = sorted(one.replace("-", "_") for one in needed("all") | {"pandas", "torch"})
     code = f"""
