@@ -74,7 +74,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     dtype : {"float64", "float32", "tf32"}, optional
         What products over features are computed in while learning. With "float32" features
         take half the memory and a round about half the time (docs/performance.md); decisions differ
-        where a score is within rounding of zero. "tf32" rounds further, on NVIDIA GPUs alone. Default: "float64".
+        where a score is within rounding of zero. "tf32" rounds further, on NVIDIA GPUs alone.
+        Default: "float64".
     checkpoint : Checkpoint, optional
         Where to keep what is found on the way, so that a fit that was ended can be resumed; needs
         ``random_state`` to be an int.
