@@ -104,7 +104,7 @@ figure.suptitle("How near to a common rate new people are,\nbeside what noise al
 plt.show()
 
 # %%
-# Error on newcomers is higher than in training, as always, and rises with fairness as in training:
+# Error on newcomers is higher than in training, and rises with fairness as in training:
 # so the curve can be used to choose. Fairness on newcomers follows what was asked for much less:
 # only a part of what is promised to those learned from carries over.
 #
