@@ -137,7 +137,7 @@ class _Polish:
             )
         beta = self._search(self.standard.on_design(first), costs)
         answers = first, self.standard.plain(beta, costs.tasks)
-        found = cheapest(answers, [costs.above_zero(answer) for answer in answers])
+        found = cheapest(answers, [costs.above_zero(answer) for answer in answers], costs.stake)
         assert isinstance(found, LinearThresholds)
         return found
 
