@@ -6,12 +6,14 @@ import platform
 from collections.abc import Sequence
 from importlib import metadata
 
-PACKAGES = ("averagefair", "numpy", "scipy", "scikit-learn", "highspy")
+from averagefair import __version__
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "highspy")
 
 
 def versions(more: Sequence[str] = ()) -> dict[str, str]:
     """Return the versions of Python, of what this library computes with, and of more packages."""
-    found = {"Python": platform.python_version()}
+    found = {"Python": platform.python_version(), "averagefair": __version__}
     for package in (*PACKAGES, *more):
         try:
             found[package] = metadata.version(package)

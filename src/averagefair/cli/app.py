@@ -92,9 +92,9 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
+        from averagefair import __version__
 
-        typer.echo(f"averagefair {version('averagefair')}")
+        typer.echo(f"averagefair {__version__}")
         raise typer.Exit
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -120,7 +119,7 @@ def save(
             "only an AverageFairClassifier, or what its extend returns, can be saved; got "
             f"{type(model).__name__}."
         )
-    manifest |= {"origin": _origin(origin), "made_by": f"averagefair {version('averagefair')}"}
+    manifest |= {"origin": _origin(origin), "made_by": f"averagefair {__version__}"}
     manifest["versions"] = versions()
     private = extendable or "map" in manifest or "fitted" in manifest
     write_whole(str(path), pack(arrays, manifest), private=private)
