@@ -119,8 +119,9 @@ def save(
             "only an AverageFairClassifier, or what its extend returns, can be saved; got "
             f"{type(model).__name__}."
         )
-    manifest |= {"origin": _origin(origin), "made_by": f"averagefair {__version__}"}
-    manifest["versions"] = versions()
+    used = versions()
+    manifest |= {"origin": _origin(origin), "made_by": f"averagefair {used['averagefair']}"}
+    manifest["versions"] = used
     private = extendable or "map" in manifest or "fitted" in manifest
     write_whole(str(path), pack(arrays, manifest), private=private)
 
