@@ -9,6 +9,10 @@ TRIED: Counter[str] = Counter()
 """How many generated cases of each property have been tried in this process (tests/generated.py);
 recorded when the tests are over (tests/conftest.py)."""
 
+_NAMED = os.environ.get("AVERAGEFAIR_RECORD")
+FOLDER = Path(_NAMED).absolute() if _NAMED else None
+"""Where to keep records: found at the start, since tests go to other folders."""
+
 
 def record(name, *, what, count, outcome):
     """Keep a line of the table, where ``AVERAGEFAIR_RECORD`` names a folder (make test-long).
@@ -24,8 +28,7 @@ def record(name, *, what, count, outcome):
     outcome : str
         What came of it, with the figures: "9,871 refused, 129 loaded to an equal model; 0 others".
     """
-    folder = os.environ.get("AVERAGEFAIR_RECORD")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+    if FOLDER is not None:
+        FOLDER.mkdir(parents=True, exist_ok=True)
         line = {"what": what, "count": int(count), "outcome": outcome}
-        (Path(folder) / f"{name}.json").write_text(json.dumps(line, indent=1) + "\n")
+        (FOLDER / f"{name}.json").write_text(json.dumps(line, indent=1) + "\n")
