@@ -215,9 +215,10 @@ def seeds(few, many):
 class TestOrder:
     """The people in another order.
 
-    What is exact but for rounding: exponentiated gradient with any oracle of ours. What is measured
-    are averages of decisions, which rounding (1e-16) does not turn but within 1e-12 of a tie, where
-    a rule decides. scikit-learn's trees have no such rule where two splits gain the same.
+    What is exact but for rounding: exponentiated gradient with least squares, as published, with
+    logistic regression and with stumps. What is measured are averages of decisions, which rounding
+    (1e-16) does not turn but within 1e-12 of a tie, where a rule decides. A tree, and a choice
+    among several answers (the default), may meet two answers that cost the same.
 
     Column generation asks a heuristic oracle again with weights shaken at random, person by person
     in the order of the table, and its linear program has many optimal answers: another order is
@@ -239,7 +240,7 @@ class TestOrder:
         return one, other, order
 
     @pytest.mark.parametrize("seed", seeds(1, 20))
-    @pytest.mark.parametrize("oracle", ["least squares", "logistic", "default", "stump"])
+    @pytest.mark.parametrize("oracle", ["least squares", "logistic", "stump"])
     def test_of_a_game_changes_nothing_but_rounding(self, oracle, seed):
         one, other, order = self.both(oracle, SOLVERS["gradient"](20), seed)
         np.testing.assert_allclose(
@@ -261,11 +262,15 @@ class TestOrder:
         assert other.certificate_.met
 
     @pytest.mark.parametrize("seed", seeds(1, 10))
-    @pytest.mark.parametrize("oracle", ["least squares", "default"])
-    def test_of_a_heuristic_search_stays_within_its_scatter(self, oracle, seed):
-        one, other, _ = self.both(oracle, SOLVERS["columns"](400), seed)
+    @pytest.mark.parametrize(
+        ("oracle", "solver"),
+        [("least squares", "columns"), ("default", "columns"), ("default", "gradient")],
+    )
+    def test_of_a_heuristic_search_stays_within_its_scatter(self, oracle, solver, seed):
+        rounds = {"columns": 400, "gradient": 30}[solver]
+        one, other, _ = self.both(oracle, SOLVERS[solver](rounds), seed)
         # Measured over three draws each of 60 and of 400 people: at most 0.0045.
         assert abs(one.error_ - other.error_) < 0.015
-        for model in (one, other):
+        for model in (one, other) if solver == "columns" else ():
             assert model.certificate_.met
             assert np.ptp(model.individual_rates_) <= 0.2 + 1e-6

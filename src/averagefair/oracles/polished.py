@@ -227,12 +227,12 @@ class _Line:
         passed = xp.take_along_axis(-xp.sign(change) * self.gap, order, axis=1)
         cost = xp.concat([0.0 * place[:, :1], xp.cumulative_sum(passed, axis=1)], axis=1)
         stay = xp.sum(xp.astype(place < 0, xp.int64), axis=1)
-        best = self._first_best(cost)
+        best = xp.argmin(cost, axis=1)
         before, after = _stretches(place, best)
         if not bool(xp.all(_apart(before, after))):
             edge = 0.0 * place[:, :1] + _NOWHERE
             apart = _apart(xp.concat([-edge, place], axis=1), xp.concat([place, edge], axis=1))
-            best = self._first_best(xp.where(apart, cost, xp.inf))
+            best = xp.argmin(xp.where(apart, cost, xp.inf), axis=1)
             before, after = _stretches(place, best)
         length = xp.where(
             before <= -_NOWHERE,
@@ -241,18 +241,6 @@ class _Line:
         )
         least, now = (xp.take_along_axis(cost, at[:, None], axis=1)[:, 0] for at in (best, stay))
         return xp.where(least < now - _LEAST_GAIN * self.stake, length, 0.0)
-
-    def _first_best(self, cost: Any) -> Any:
-        """Return each task's first stretch that costs no more than rounding above the least; (k,).
-
-        Two stretches may cost the same, and sums do not tell which costs less.
-        """
-        xp = self.space.xp
-        most = xp.min(cost, axis=1) + _LEAST_GAIN * self.stake
-        least = cost <= most[:, None]
-        if self.space.is_numpy:
-            return least.argmax(axis=1)  # of booleans, which stops at the first
-        return xp.argmax(xp.astype(least, xp.int8), axis=1)
 
 
 def _stretches(place: Any, which: Any) -> tuple[Any, Any]:
