@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from averagefair.parts import Part
 from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray, Sample
-from averagefair.spaces import Space, total_size
+from averagefair.spaces import Space
 
 TIE = 1e-12
 """Costs (or scores) that differ by less than this share of their terms are a tie that rounding
@@ -107,11 +107,6 @@ class Costs:
         """Of a false positive and of a false negative; None where both are priced alike."""
         alike = self.false_positive is self.false_negative
         return self.false_positive, None if alike else self.false_negative
-
-    @property
-    def stake(self) -> float:
-        """The most that a task's costs may add up to: all prices, their signs aside."""
-        return sum(total_size(one) for one in self.prices if one is not None)
 
     def above_zero(self, hypothesis: Hypothesis) -> FloatArray:
         """Return what a hypothesis costs more than deciding 0 always, task by task; shape (k,).

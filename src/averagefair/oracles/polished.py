@@ -137,7 +137,7 @@ class _Polish:
             )
         beta = self._search(self.standard.on_design(first), costs)
         answers = first, self.standard.plain(beta, costs.tasks)
-        found = cheapest(answers, [costs.above_zero(answer) for answer in answers], costs.stake)
+        found = cheapest(answers, [costs.above_zero(answer) for answer in answers])
         assert isinstance(found, LinearThresholds)
         return found
 

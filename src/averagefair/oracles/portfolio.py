@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.constants import constants
-from averagefair.costs import TIE, Costs
+from averagefair.costs import Costs
 from averagefair.errors import InputError
 from averagefair.oracles.linear import LinearThresholds
 from averagefair.protocols import (
@@ -56,14 +56,9 @@ class Chosen:
         return tuple(one.key() for one in self.hypotheses), self.choice.tobytes()
 
 
-def cheapest(
-    answers: Sequence[Hypothesis], costs: Sequence[FloatArray], stake: float
-) -> Hypothesis:
-    """Return, task by task, the answer of the lowest cost, (k,) each; of equal ones the first.
-
-    Costs are equal if they differ by rounding: by next to nothing of what is at stake.
-    """
-    choice = np.argmax(costs <= np.min(costs, axis=0) + TIE * stake, axis=0)
+def cheapest(answers: Sequence[Hypothesis], costs: Sequence[FloatArray]) -> Hypothesis:
+    """Return, task by task, the answer of the lowest cost, (k,) each; of equal ones the first."""
+    choice = np.argmin(costs, axis=0)
     if not choice.any():
         return answers[0]
     linear = [answer for answer in answers if isinstance(answer, LinearThresholds)]
@@ -151,7 +146,7 @@ class _Panel:
         always: Sequence[Hypothesis] = (one, zero)
         if all(isinstance(answer, LinearThresholds) for answer in answers):
             always = _linear_constants(costs.sample.d, costs.sample.m)
-        return cheapest([*answers, *always], [*found, np.zeros(costs.sample.m)], costs.stake)
+        return cheapest([*answers, *always], [*found, np.zeros(costs.sample.m)])
 
 
 def _linear_constants(d: int, tasks: int) -> list[LinearThresholds]:
