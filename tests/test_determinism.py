@@ -269,8 +269,9 @@ class TestOrder:
     def test_of_a_heuristic_search_stays_within_its_scatter(self, oracle, solver, seed):
         rounds = {"columns": 400, "gradient": 30}[solver]
         one, other, _ = self.both(oracle, SOLVERS[solver](rounds), seed)
-        # Measured over three draws each of 60 and of 400 people: at most 0.0045.
-        assert abs(one.error_ - other.error_) < 0.015
+        # Measured over ten draws of 60 people: at most 0.0045 and 0.0344. The game goes on from
+        # whichever of two equally cheap answers was kept, and averages what follows.
+        assert abs(one.error_ - other.error_) < {"columns": 0.015, "gradient": 0.06}[solver]
         for model in (one, other) if solver == "columns" else ():
             assert model.certificate_.met
             assert np.ptp(model.individual_rates_) <= 0.2 + 1e-6
