@@ -100,7 +100,8 @@ def test_a_run_is_numpys(xp, people, rate, blanks, solver):
 @pytest.mark.parametrize("rate", RATES, ids=str)
 def test_column_generation_keeps_its_promise(xp, people, rate, request_):
     """Judged from the labels and the chances alone: ties may be broken in another way there."""
-    solver = ColumnGeneration(max_rounds=5 if request_ else 25)
+    enough = 25 if isinstance(rate, str) else 60  # to come to about the same, whatever the path
+    solver = ColumnGeneration(max_rounds=5 if request_ else enough)
     model = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0, **request_)
     model.fit(xp.asarray(people.X), xp.asarray(people.Y))
     assert model.certificate_.met
