@@ -35,6 +35,10 @@ def test_fair_by_group_and_unfair_within():
     assert view.between < 0.05
     assert view.within == exactly(1 - view.between)
     assert "misses most of it" in view.statement()
+    L, groups = population([[0.2, 0.6]])
+    twice = of_losses(np.vstack([L, L]), groups=np.repeat(["a", "b"], len(L))).groups[0]
+    assert f"all groups have a mean rate of {L.mean():.3f}" in twice.statement()
+    assert "misses most of it" in twice.statement()  # what equal means hide is said all the same
     L, groups = population([[0.2], [0.6]])
     view = of_losses(L, groups=groups).groups[0]
     assert view.between > 0.95

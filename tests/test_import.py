@@ -74,15 +74,22 @@ import sys
 class Missing:  # as if they were not installed
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {extras}:
-            raise ModuleNotFoundError(name)
+            raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Missing())
 import numpy as np
 from averagefair import AverageFairClassifier, audit
 X, Y = np.eye(6), np.tile([[0, 1], [1, 0]], (3, 1))
 model = AverageFairClassifier(alpha=0.2, random_state=0).fit(X, Y)
-print(audit(Y, model.decision_probability(X)).mean.value)
+found = audit(Y, model.decision_probability(X))
+print(found.mean.value)
+try:
+    found.to_frame()
+except ModuleNotFoundError as error:
+    print(error)
 """
-    assert 0 <= float(python(code)) <= 0.5
+    rate, remedy = python(code).splitlines()
+    assert 0 <= float(rate) <= 0.5
+    assert "pip install 'averagefair[pandas]'" in remedy
 
 
 @pytest.mark.parametrize("name", averagefair.__all__)

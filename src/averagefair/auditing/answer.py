@@ -21,9 +21,9 @@ class Verdict(Enum):
     Attributes
     ----------
     MET
-        All but a share beta of the true rates lie within alpha of a common rate.
+        By the intervals, all but a share beta of the true rates lie within alpha of a common rate.
     NOT_MET
-        They do not.
+        By the intervals they do not.
     OPEN
         Neither can be told; more tasks may tell.
     """
