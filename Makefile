@@ -9,6 +9,9 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # make TORCH='torch==...' test, or TORCH= to leave it out (its tests then say that they are skipped).
 TORCH ?= torch==2.13.0
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# Debian's package $2 where there is no command $1.
+apt = @command -v $1 > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet && \
+	$(AS_ROOT) apt-get install --yes --quiet --quiet --no-install-recommends $2 > /dev/null; }
 
 # Communities and Crime where a copy lies beside the repository; else AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
@@ -19,20 +22,19 @@ demo: $(VENV)/.core
 	$(BIN)/averagefair demo
 
 test: $(VENV)/.test
-	$(ONE_THREAD) $(BIN)/python -m pytest -m 'not long and not browser' -n auto --dist loadfile
+	$(ONE_THREAD) $(BIN)/python -m pytest -m 'not long and not browser' -n auto --dist worksteal
 
 # What the pages tell a reader to type: the README in a fresh clone of the last commit, with only what it
 # installs itself, then the other pages here.
 PAGES := $(wildcard docs/*.md docs/*/*.md)
 test-readme: $(VENV)/.test $(VENV)/.docs
-	$(PYTHON) tests/snippets.py --clone README.md
-	$(ONE_THREAD) $(BIN)/python tests/snippets.py $(PAGES)
+	$(call apt,git,git)
+	$(ONE_THREAD) $(BIN)/python tests/snippets.py --clone README.md $(PAGES)
 
 # The reports in a real browser: Debian's chromium, installed where it is missing.
 test-browser: $(VENV)/.browser
-	@command -v chromium > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet && \
-		$(AS_ROOT) apt-get install --yes --quiet --quiet --no-install-recommends chromium > /dev/null; }
-	$(BIN)/python -m pytest -m browser
+	$(call apt,chromium,chromium)
+	$(ONE_THREAD) $(BIN)/python -m pytest -m browser -n auto --maxprocesses 4 --dist worksteal
 
 screenshots: $(VENV)/.browser
 	$(BIN)/python docs/screenshots.py
@@ -54,7 +56,7 @@ test-long: $(VENV)/.test
 # The pages, offline, every warning an error; examples are run on the way, links and pictures looked at
 # afterwards. Open docs/_build/html/index.html.
 docs: $(VENV)/.docs
-	$(ONE_THREAD) $(BIN)/sphinx-build --builder html --fail-on-warning --keep-going docs docs/_build/html
+	$(ONE_THREAD) $(BIN)/sphinx-build --jobs auto --builder html --fail-on-warning --keep-going docs docs/_build/html
 	$(BIN)/python -m pytest --noconftest tests/test_built_pages.py
 
 # Wheel and source archive in dist/: the wheel is built from the archive, installed in
@@ -114,6 +116,9 @@ clean:
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "averagefair needs Python 3.11 or later; name one with: make PYTHON=python3.12 ...")'
+	@$(PYTHON) -c 'import ensurepip' 2> /dev/null || $(AS_ROOT) apt-get update --quiet --quiet
+	@$(PYTHON) -c 'import ensurepip' 2> /dev/null || \
+		$(AS_ROOT) apt-get install --yes --quiet --quiet --no-install-recommends python3-venv > /dev/null
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml | $(BIN)/python

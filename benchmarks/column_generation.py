@@ -1,6 +1,6 @@
 """What column generation reaches, at what cost. Run by ``make bench``.
 
-1. The paper's setting: error at each alpha, against the published runs.
+1. The paper's setting: error at each alpha, against runs in the authors' setting.
 2. fairlearn. Its exponentiated gradient on the same problem, with the same least squares.
 3. The curve: 21 alphas in one call, against solving some of them alone.
 4. What was tried: the solver with one of its ideas switched off at a time, and how often the
@@ -43,8 +43,9 @@ from averagefair.solvers import Solution
 from averagefair.solvers.master import Master
 
 ALPHA = 0.1
-# Error of the published runs, and of rough prototypes of column generation.
-PUBLISHED = {0.02: 0.368, 0.05: 0.291, 0.10: 0.301, 0.15: 0.251, 0.20: 0.181}
+# Error in the setting of the authors' published runs (at 0.05 and 0.15 re-run by this library), and
+# of rough prototypes of column generation.
+AUTHORS = {0.02: 0.368, 0.05: 0.291, 0.10: 0.301, 0.15: 0.251, 0.20: 0.181}
 PROTOTYPE = {0.02: 0.270, 0.05: 0.242, 0.10: 0.208, 0.15: 0.183, 0.20: 0.1712}
 TARGET_RATIO = 15.0
 SCALE = {"n": 100_000, "m": 100, "d": 20}
@@ -88,13 +89,13 @@ def report_error() -> None:
     data, source = paper_data()
     heading("Error at each alpha, default settings", source)
     rows, met = [], True
-    for alpha in PUBLISHED:
+    for alpha in AUTHORS:
         model, seconds = clocked(lambda alpha=alpha: fit(data, alpha))
         known = model.certificate_
         met &= known.error <= PROTOTYPE[alpha] and known.spread <= 2 * alpha + 1e-6
-        figures = (known.error, known.spread, PROTOTYPE[alpha], PUBLISHED[alpha])
+        figures = (known.error, known.spread, PROTOTYPE[alpha], AUTHORS[alpha])
         rows.append([f"{alpha:.2f}", *(f"{v:.4f}" for v in figures), f"{seconds:.2f}"])
-    table(["alpha", "error", "spread", "target", "published", "seconds"], rows)
+    table(["alpha", "error", "spread", "target", "authors' setting", "seconds"], rows)
     verdict("error at most the target, spread at most 2 alpha", met, f"on {source}")
 
 
@@ -236,7 +237,7 @@ def report_out_of_sample() -> None:
             f"Out of sample: {name}",
             f"{len(split.X)} people to train, {len(split.X_new)} new; {split.Y.shape[1]} tasks, "
             f"{split.Y_new_tasks.shape[1]} new; error / spread / standard deviation of the "
-            "individual error rates, noise of few tasks taken off",
+            "individual error rates, on new tasks with the noise of few tasks taken off",
         )
         print(
             "people's unconstrained error rates on old and new tasks correlate: "
@@ -258,7 +259,7 @@ def report_out_of_sample() -> None:
 
 
 class Row(NamedTuple):
-    """One fit: error, spread and de-noised deviation on each corner of a split."""
+    """One fit: error, spread and deviation on each corner; of new tasks it is de-noised."""
 
     method: str
     alpha: str
@@ -291,7 +292,7 @@ def margins(found: list[Row]) -> list[list[str]]:
 
 def out_of_sample(data: Split) -> Iterator[Row]:
     free = [unconstrained_losses(data.X, Y, X, Z) for Y, X, Z in corners(data)]
-    yield Row("unconstrained", "", [*map(figures, free)], 0.0)
+    yield Row("unconstrained", "", [*map(figures, free, LEARNED)], 0.0)
     for name, (solver, params, alphas) in METHODS.items():
         for alpha in alphas:
             model, seconds = clocked(
@@ -303,7 +304,11 @@ def out_of_sample(data: Split) -> Iterator[Row]:
                 np.abs(maker.decision_probability(X) - Z)
                 for maker, (_, X, Z) in zip(makers, corners(data), strict=True)
             ]
-            yield Row(name, f"{alpha:.2f}", [*map(figures, losses)], seconds)
+            yield Row(name, f"{alpha:.2f}", [*map(figures, losses, LEARNED)], seconds)
+
+
+LEARNED = (True, True, False, False)
+"""Whether the tasks of each corner were learned from: noise cannot be taken off there."""
 
 
 def corners(data: Split) -> list[tuple[Any, Any, Any]]:
@@ -322,9 +327,10 @@ def unconstrained_losses(X: Any, Y: Any, X_test: Any, Y_test: Any) -> NDArray[np
     return np.abs(hypothesis.decide(X_test) - Y_test.astype(np.float64))
 
 
-def figures(losses: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the error, the spread of the individual rates, and their de-noised deviation."""
-    variance, rates = denoised_variance(losses), losses.mean(axis=1)
+def figures(losses: NDArray[np.float64], learned: bool) -> tuple[float, float, float]:
+    """Return error, spread of the individual rates, and their deviation; on new tasks de-noised."""
+    rates = losses.mean(axis=1)
+    variance = float(rates.var(ddof=1)) if learned else denoised_variance(losses)
     deviation = float(np.sign(variance) * np.sqrt(abs(variance)))
     return float(losses.mean()), float(np.ptp(rates)), deviation
 

@@ -1,10 +1,11 @@
-"""What the foundation costs: one round, a published run, growth, memory. Run by ``make bench``.
+"""What the foundation costs: one round, a whole run, growth, memory. Run by ``make bench``.
 
 1. The oracle. One best response for all tasks and everybody's errors, against a loop that fits
    scikit-learn's LinearRegression twice for each task. Both must decide alike, on weights that a
    real run met. The two sides take turns, so that a busy machine slows both; medians.
-2. Published setting. The wall time of a fit with the paper's practice, and where a round's time
-   goes: the oracle, the meter and ``respond`` are timed from outside, the rest is what is left.
+2. Authors' setting. The wall time of a fit as in the authors' published runs, and where a round's
+   time goes: the oracle, the meter and ``respond`` are timed from outside, the rest is what is
+   left.
 3. Growth. The time of one round as people, tasks or features grow, the others fixed, and the
    least-squares slope of log time on log size: 1 is linear. All sizes take turns; minima. On one
    thread: small products do not use a second, which would bend the slope, and threads that wait
@@ -125,7 +126,7 @@ def check_same(play: Play, data: Split, weights: NDArray[np.float64]) -> None:
         sys.exit(f"The loop and the oracle differ in {differ} of {decisions.size} decisions.")
 
 
-# 2. The published setting
+# 2. The authors' setting
 
 
 def report_published(data: Split) -> None:
@@ -136,7 +137,7 @@ def report_published(data: Split) -> None:
 
     rounds = fit().certificate_.rounds
     seconds = float(np.median(take_turns([fit], repeats=5)[0]))
-    heading("Published setting: a whole fit", f"alpha = {ALPHA}, {rounds} rounds")
+    heading("Authors' setting: a whole fit", f"alpha = {ALPHA}, {rounds} rounds")
     print(f"{seconds:.3f} s, {1e6 * seconds / rounds:.0f} microseconds a round.")
     verdict(
         f"1000 rounds under {TARGET_SECONDS:g} s",

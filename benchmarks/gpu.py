@@ -119,7 +119,7 @@ def report_published(data: str, runs: str) -> None:
     split = communities_split(load_communities(data))
     with open(runs, newline="") as file:
         rows = [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
-    heading("The published runs", f"Communities and Crime on {DEVICE}; {len(rows)} alphas")
+    heading("The authors' published runs", f"Communities and Crime on {DEVICE}; {len(rows)} alphas")
     for dtype in ("float64", "float32"):
         off = {"error": 0.0, "common_rate": 0.0, "spread": 0.0}
         for row in rows:

@@ -30,10 +30,10 @@ def draw(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.normal(size=(n, FEATURES)).round(3)
 
 
-def blocks(people: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield who they are and their features, the same for every caller."""
-    for start in range(0, people, BLOCK):
-        n = min(BLOCK, people - start)
+def blocks(people: int, size: int = BLOCK) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield who they are and their features, the same for every caller of a size."""
+    for start in range(0, people, size):
+        n = min(size, people - start)
         yield np.arange(start, start + n), draw(np.random.default_rng([1, start]), n)
 
 
@@ -90,37 +90,37 @@ def measured(work: Callable[[], Any]) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - start, "megabytes": peak() - before, "found": found}
 
 
-def by_api(folder: Path, people: int) -> dict[str, Any]:
-    """Decide by the Python API, block after block."""
+def by_api(folder: Path, people: int, compare: bool = False) -> dict[str, Any]:
+    """Decide by the Python API, block after block; to compare, also for all at once."""
     from averagefair.persistence import load
 
     model = load(folder / "fair.model")
     names = [f"x{place}" for place in range(FEATURES)]
 
-    def decide(count: int) -> int:
+    def decide(count: int, size: int = BLOCK) -> int:
         import pyarrow as pa
 
         ones = 0
-        for who, X in blocks(count):
+        for who, X in blocks(count, size):
             table = pa.table(dict(zip(names, X.T, strict=True)))
             ones += int(model.predict(table, ids=who).sum())
         return ones
 
     decide(100)  # whatever is imported when it is needed is there from now on
-    return measured(lambda: decide(people))
+    found = measured(lambda: decide(people))
+    if compare:
+        found["whole"] = measured(lambda: decide(people, people))["megabytes"]
+    return found
 
 
 def by_command(
-    folder: Path, people: int, read: str, written: str, whole: bool = False
+    folder: Path, people: int, read: str, written: str, compare: bool = False
 ) -> dict[str, Any]:
-    """Decide by the command line, in this process; the table in blocks, or read whole."""
+    """Decide by the command line, in this process; to compare, also with the table read whole."""
     from typer.testing import CliRunner
 
     from averagefair.cli.app import app
     from averagefair.files import streaming
-
-    if whole:
-        streaming.BLOCK = 2**40
 
     def decide(count: int) -> None:
         data = folder / f"people-{count}.{read}"
@@ -129,7 +129,11 @@ def by_command(
         assert done.exit_code == 0, done.output
 
     decide(100)
-    return measured(lambda: decide(people))
+    found = measured(lambda: decide(people))
+    if compare:
+        streaming.BLOCK = 2**40
+        found["whole"] = measured(lambda: decide(people))["megabytes"]
+    return found
 
 
 def by_extending(folder: Path, times: int) -> dict[str, Any]:

@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,  # a page that would load scripts from elsewhere
     "abort_on_example_error": True,
+    "parallel": True,  # as many examples at once as sphinx-build has --jobs
     "backreferences_dir": "gallery/mentions",
     "doc_module": ("averagefair",),
     "reference_url": {"averagefair": None},

@@ -85,7 +85,7 @@ def markdown(listing: Listing) -> str:
 
 
 def published_runs(tables: Tables) -> list[str]:
-    """Hold the published setting against the runs that the authors published, where those are."""
+    """Hold re-runs in the authors' setting against their published rows, where those are."""
     if not PUBLISHED_RUNS.exists():
         return []
     ours = tables["generalisation"].where(rate="error", solver=PUBLISHED, corner="training")
@@ -99,7 +99,7 @@ def published_runs(tables: Tables) -> list[str]:
     }
     return [
         f"The authors published the results of {len(theirs)} runs of 1000 rounds, to six decimals. "
-        f"The published setting here is off by at most {off['error']:.7f} in error and "
+        f"Re-runs here in the authors' setting are off by at most {off['error']:.7f} in error and "
         f"{off['spread']:.7f} in spread."
     ]
 

@@ -9,11 +9,13 @@ and get their classifiers without anything being learned again. How long that to
 as measured when this page was made.
 """
 
+import warnings
 from time import perf_counter
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 
 from averagefair import (
     AverageFairClassifier,
@@ -58,7 +60,10 @@ print(f"{labels.size:,} labels, {labels.mean():.0%} of them welcome")
 #
 # One without a constraint (``alpha=0.5`` asks for nothing), one with everybody within 0.1 of a
 # common error rate. Least squares as oracle and float32 make it quick: all campaigns are answered
-# by two products of matrices. Forty rounds at most: a few more would lower the error a little.
+# by two products of matrices. Forty rounds at most: a few more would lower the error a little. A
+# limit that ends a fit warns; this one is on purpose.
+
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 
 def learn(alpha: float) -> AverageFairClassifier:

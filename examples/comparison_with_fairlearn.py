@@ -117,9 +117,14 @@ print(in_short().to_string(na_rep=""))
 # %%
 # The groups' rates are nearly equal now, as asked. The spread, between the person misjudged most
 # often and the one misjudged least, is still wide: nothing was asked about people within a group.
-# An audit takes off the noise of few tasks, and says what is left between groups and within them.
+# These are the tasks learned from, so the audit shows what was observed on them.
 
-by_group = audit(Y, chances["fairlearn, 2 groups"], groups=pd.Series(group, name="group"))
+by_group = audit(
+    Y,
+    chances["fairlearn, 2 groups"],
+    groups=pd.Series(group, name="group"),
+    learned_tasks=True,
+)
 print(by_group.groups[0])
 
 # %%

@@ -100,7 +100,7 @@ plt.show()
 
 figure, ax = plt.subplots(figsize=(5.8, 5.0), layout="constrained")
 shown.plot(ax, "near", corner="people")
-figure.suptitle("How near to a common rate new people are,\nbeside what noise alone would show")
+figure.suptitle("How near to a common rate new people are,\nas observed on the tasks learned from")
 plt.show()
 
 # %%
@@ -116,8 +116,9 @@ print(choice.statement())
 
 # %%
 # The report is one file that opens offline: a slider along the curve, the price in words, who is
-# worst off, and an audit of the chosen model on the newcomers. It names people, so hand it on with
-# care.
+# worst off, and an audit of the chosen model on the newcomers. The tasks are those learned from, so
+# the audit says what was observed on them and nothing about others. The report names people, so
+# hand it on with care.
 
 found = choice.model.audit(X_new, Y_new, beta=0.05)
 page = frontier_report(

@@ -8,6 +8,7 @@ weights can be the oracle instead. Here boosted trees learn which of eight medic
 patients; the model then goes into a file, without pickle, and comes back.
 """
 
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -16,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
@@ -77,6 +79,8 @@ ORACLES = {
     "products, least squares": make_pipeline(PolynomialFeatures(2), RegressionOracle()),
     "boosted trees": WeightedOracle(small_trees),
 }
+# A limit that ends a fit warns; these eight rounds are on purpose.
+warnings.simplefilter("ignore", ConvergenceWarning)
 FEW_ANSWERS = ColumnGeneration(max_rounds=8, reweightings=1, shakes=0, approach=0)
 
 models, rows = {}, []

@@ -4,10 +4,10 @@ The paper's figures
 
 Kearns, Roth and Sharifi-Malvajerdi (2019) drew three figures: how runs converge, how far apart
 people end up, and what carries over to people and tasks not seen. Here they are on the paper's
-synthetic population, for the published setting (exponentiated gradient, all rounds averaged) and
-for column generation, the default of this library. There are only a few values of ``alpha``, so
-that the page is quick to make; :doc:`/experiments` has all of them, the real data, and repeated
-splits.
+synthetic population, for the setting of the authors' published runs (exponentiated gradient, all
+rounds averaged; re-run here) and for column generation, the default of this library. There are only
+a few values of ``alpha``, so that the page is quick to make; :doc:`/experiments` has all of them,
+the real data, and repeated splits.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +42,7 @@ for ax, solver in zip(panels, SOLVERS, strict=True):
         errors=tuple(run["error"] for run in runs),
         spreads=tuple(run["spread"] for run in runs),
     ).plot(ax)
-    ax.set(ylabel=f"overall error, {solver}", xlim=(0, 0.45), ylim=(0.15, 0.52))
+    ax.set(ylabel=f"spread, {solver}", xlim=(0.15, 0.52), ylim=(0, 0.45))
 figure.suptitle(
     "Error and unfairness round by round: every path\n"
     "ends near the spread it was allowed (dashed lines)"
@@ -51,7 +51,7 @@ plt.show()
 
 # %%
 # Every path comes to rest near its dashed line: the fairness asked for is used up. The error it
-# comes to rest at differs. The published answer averages all rounds, the early ones too; column
+# comes to rest at differs. The authors' setting averages all rounds, the early ones too; column
 # generation lets a linear program weigh the answers.
 
 ends = paths.only("solver", "alpha", "reached_spread", "reached_error", "rounds", "oracle_calls")
@@ -62,17 +62,18 @@ print(ends.to_frame().round(3).to_string(index=False))
 # ------------
 #
 # :func:`~averagefair.experiments.learn` learns a whole curve with each solver. Each row below is
-# one ``alpha``, each dot a person. The diamonds say what the same equality would cost with coin
-# flips: the model without a constraint, mixed with chance until people are as near to each other.
+# one allowed spread, ``2 * alpha``; each dot is a person. The diamonds say what the same equality
+# would cost with coin flips: the model without a constraint, mixed with chance until people are as
+# near to each other.
 
 curves = learn(people, [0.02, 0.05, 0.1, 0.15, 0.2])
 
 figure, panels = plt.subplots(2, 1, figsize=(5.8, 8.2), sharex=True, layout="constrained")
 for ax, solver in zip(panels, SOLVERS, strict=True):
     ErrorSpreadDisplay.from_frontier(curves["error", solver]).plot(ax)
-    ax.set_ylabel(f"requested alpha, {solver}")
+    ax.set_ylabel(f"allowed spread 2 alpha, {solver}")
 figure.suptitle(
-    "Everybody's error rate at each alpha:\nthe less is allowed, the closer together people are"
+    "Everybody's error rate at each 2 alpha:\nthe less is allowed, the closer together people are"
 )
 plt.show()
 
@@ -84,7 +85,7 @@ cost = rows.to_frame().pivot(index="alpha", columns="solver")
 print(
     pd.DataFrame(
         {
-            "published": cost["reached_error", "published"],
+            "authors' setting": cost["reached_error", "authors' setting"],
             "column generation": cost["reached_error", "column generation"],
             "coin flips": cost["coin_flip_error", "column generation"],
         }
@@ -92,8 +93,8 @@ print(
 )
 
 # %%
-# Each published run stands alone, so its error need not fall as ``alpha`` grows. Column generation
-# solves all of them over one pool of columns, which makes its curve monotone.
+# Each run of the authors' setting stands alone, so its error need not fall as ``alpha`` grows.
+# Column generation solves all of them over one pool of columns, which makes its curve monotone.
 #
 # Generalisation
 # --------------
@@ -122,7 +123,7 @@ plt.show()
 
 # %%
 # Held out, the spread is far above what was allowed in training at small ``alpha``, and most of it
-# is noise of few tasks. Where the published setting looks fairer at the same ``alpha`` it errs
+# is noise of few tasks. Where the authors' setting looks fairer at the same ``alpha`` it errs
 # more: close to coin flips everybody's rate is near one half. Solvers are to be compared at equal
 # unfairness, not at equal ``alpha``, and with the noise taken off; :doc:`/experiments` does so.
 

@@ -75,7 +75,8 @@ print(f"\n{labels.isna().to_numpy().mean():.0%} of the cells are blank")
 #
 # First a model without a fairness constraint (at ``alpha=0.5`` nothing is asked for), and an audit
 # of what it decides where students applied. These are the labels it was learned from, so the mean
-# error flatters it.
+# error flatters it. Each school was learned by itself, so errors at one do not make up for errors
+# at another, and the audit can take schools as draws.
 
 
 @cache

@@ -26,6 +26,8 @@ OPTIONS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE = 180_000
+"""A page that takes this many milliseconds hangs; a busy machine is only slow."""
 # Before anything of the page: what the content security policy stops is kept to be looked at.
 WITNESS = """
 window.stopped = [];
@@ -214,7 +216,7 @@ def opened(browser, path, *, width=1200, height=900, quiet=True, scripts=True, *
     )
     try:
         page = context.new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(PATIENCE)
         page.add_init_script(WITNESS)
         witness = Witness(path.as_uri())
         witness.watch(page)

@@ -42,7 +42,8 @@ def command(*args):
 
 def environment(**more):
     quiet = {name: value for name, value in os.environ.items() if name not in _LOUD}
-    return {**quiet, "OPENBLAS_NUM_THREADS": "1", **more}
+    # Commands must not open a window: with this backend every pyplot figure is an error.
+    return {**quiet, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "module://no_screen", **more}
 
 
 def run(folder, *args, code=0, stdin=b"", **more):

@@ -6,6 +6,9 @@ ones every time; what fails is printed with a line that repeats it. Tests with s
 do not look at these profiles.
 """
 
+import os
+import sys
+
 import pytest
 from hypothesis import HealthCheck, settings
 from reliability import TRIED, record
@@ -19,6 +22,15 @@ settings.register_profile("few", COMMON, max_examples=8, derandomize=True, datab
 settings.register_profile("nightly", COMMON, max_examples=200, print_blob=True)
 
 FAILED: set[str] = set()
+# Figures are drawn into memory, whatever screen there is.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.hookimpl(wrapper=True)

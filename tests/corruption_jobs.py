@@ -1,7 +1,7 @@
-"""Read damaged model files in a process of its own, with little memory and watched.
+"""Read damaged model files in a process of its own, watched.
 
-As a program: python corruption_jobs.py FOLDER SEED COUNT MEGABYTES. The folder holds model files;
-so many mutants of them are judged, and one line of JSON says what came of it.
+As a program: python corruption_jobs.py FOLDER SEED COUNT. The folder holds model files; so many
+mutants of them are judged, and one line of JSON says what came of it.
 """
 
 import json
@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import traceback
+import tracemalloc
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -21,8 +22,10 @@ from averagefair import InputError
 from averagefair.mixture import Mixture
 from averagefair.persistence import load
 
-SECONDS = 5
-"""So long may reading one file, and deciding by it, take; usually it is milliseconds."""
+PATIENCE, APPETITE = 50, 40
+"""A mutant may take this many times the processor time, and the memory, of the whole files."""
+GUARD = 8192
+"""No fault may take more megabytes, and stop the machine. Nothing is judged by this."""
 # Where code may come from that reading a file imports or runs.
 KNOWN = ("averagefair", "sklearn", "numpy", "scipy", "skops", "safetensors")
 FORBIDDEN = ("os.", "subprocess.", "socket.", "ctypes.", "shutil.", "pty.", "urllib.", "pickle.")
@@ -161,15 +164,52 @@ def limit_memory(megabytes):
     resource.setrlimit(resource.RLIMIT_AS, (size, most))
 
 
-def peak(reset=False):
-    """Return the most memory that the process has held since it was last asked to forget, in MB."""
-    if reset:
-        Path("/proc/self/clear_refs").write_text("5")
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+class Meter:
+    """What a piece of work costs, and how much it may: by what the same process has done before.
+
+    Processor time, and bytes that Python and NumPy ask for; neither depends on what else runs.
+    """
+
+    def __init__(self):
+        self.most_seconds = self.most_bytes = 0.0
+        signal.signal(signal.SIGPROF, too_long)
+        tracemalloc.start()
+
+    def control(self, work):
+        """Do what everything else is measured by; from then on the guard holds."""
+        self._measure(work)
+        self.limits = PATIENCE * self.seconds, APPETITE * self.bytes
+        limit_memory(GUARD)
+
+    def judge(self, work):
+        """Do some work that returns an outcome; return it, or what was wrong."""
+        signal.setitimer(signal.ITIMER_PROF, self.limits[0])
+        try:
+            outcome = self._measure(work)
+        except TooLongError:
+            return "WRONG: too long"
+        except BaseException:
+            return f"WRONG: {traceback.format_exc(limit=-4)}"
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        # NumPy notes what it asks for even where the system refuses, as it does above the guard.
+        if self.limits[1] < self.bytes < GUARD * 2**20:
+            return f"WRONG: took {self.bytes:,} bytes, more than {self.limits[1]:,}"
+        self.most_seconds = max(self.most_seconds, self.seconds)
+        self.most_bytes = max(self.most_bytes, self.bytes)
+        return outcome
+
+    def _measure(self, work):
+        tracemalloc.reset_peak()
+        before, start = tracemalloc.get_traced_memory()[0], time.process_time()
+        try:
+            return work()
+        finally:
+            self.seconds = time.process_time() - start
+            self.bytes = tracemalloc.get_traced_memory()[1] - before
 
 
-def survey(folder, seed, count, megabytes, read=load):
+def survey(folder, seed, count, read=load):
     """Judge so many mutants of the files in a folder; return what came of them."""
     from mutants import CANARY, compressed, mutate, zeros
 
@@ -177,31 +217,26 @@ def survey(folder, seed, count, megabytes, read=load):
     warnings.simplefilter("ignore")
     files = {path: path.read_bytes() for path in sorted(folder.glob("*.model"))}
     originals = {path: load(path) for path in files}
-    for path, one in originals.items():  # whatever is imported when needed is there from now on
-        assert judge(path, one, False) == "equal"
-        assert judge(path, one, True) == "valid"
+
+    def read_all():
+        for path, one in originals.items():
+            assert judge(path, one, False) == "equal"
+            assert judge(path, one, True) == "valid"
+
+    read_all()  # whatever is imported when it is needed is there from now on
+    meter = Meter()
+    meter.control(read_all)
     watch, tally, wrong, ways = Watch(), Counter(), [], Counter()
-    mutant, slowest = folder / "mutant", 0.0
-    signal.signal(signal.SIGPROF, too_long)
-    limit_memory(megabytes)
-    before = peak(reset=True)
+    mutant = folder / "mutant"
     for place in range(count):
         rng = np.random.default_rng([seed, place])
         path = [*files][place % len(files)]
         content, way, sealed = mutate(rng, files[path])
         mutant.write_bytes(content)
-        start = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
-        try:
-            with watch:
-                outcome = judge(mutant, originals[path], sealed, read)
-        except TooLongError:
-            outcome = "WRONG: too long"
-        except BaseException:
-            outcome = f"WRONG: {traceback.format_exc(limit=-4)}"
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        slowest = max(slowest, time.process_time() - start)
+        with watch:
+            outcome = meter.judge(
+                lambda path=path, sealed=sealed: judge(mutant, originals[path], sealed, read)
+            )
         if watch.seen:
             outcome = f"WRONG: did {watch.seen[:3]}"
         if Path(CANARY).exists():
@@ -216,11 +251,12 @@ def survey(folder, seed, count, megabytes, read=load):
         "tally": dict(tally),
         "ways": dict(ways),
         "wrong": wrong,
-        "slowest": slowest,
-        "more_megabytes": peak() - before,
+        "seconds": meter.most_seconds,
+        "bytes": meter.most_bytes,
+        "limits": meter.limits,
     }
 
 
 if __name__ == "__main__":
-    folder, seed, count, megabytes = sys.argv[1:]
-    print(json.dumps(survey(Path(folder), int(seed), int(count), int(megabytes))))
+    folder, seed, count = sys.argv[1:]
+    print(json.dumps(survey(Path(folder), int(seed), int(count))))

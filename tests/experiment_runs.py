@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pty
-import resource
 import signal
 import subprocess
 import threading
@@ -24,12 +23,11 @@ SYNTHETIC = ("synthetic", "--quick", "--jobs", "1")
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A results folder, what the command said, and the processor's seconds it took."""
+    """A results folder, and what the command said."""
 
     folder: Path
     out: str
     err: str
-    seconds: float
 
     def frame(self, name):
         """One of its tables, read by pandas."""
@@ -47,11 +45,6 @@ class Reproduced:
         return {one.name: one.read_bytes() for one in (self.folder / part).iterdir()}
 
 
-def processor_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def shared(tmp_path_factory, name, args):
     """Run the command in a folder that all test processes of this session share, if nobody has."""
     root = tmp_path_factory.getbasetemp()
@@ -61,12 +54,10 @@ def shared(tmp_path_factory, name, args):
         fcntl.flock(lock, fcntl.LOCK_EX)  # until whoever came first is done
         if not record.exists():
             place.mkdir(exist_ok=True)
-            before = processor_seconds()
             done = run_alone(place, "reproduce", *args, "-o", "results")
-            spent = processor_seconds() - before
-            record.write_text(json.dumps({**asdict(done), "seconds": spent}))
+            record.write_text(json.dumps(asdict(done)))
     told = json.loads(record.read_text())
-    return Reproduced(place / "results", told["out"], told["err"], told["seconds"])
+    return Reproduced(place / "results", told["out"], told["err"])
 
 
 @pytest.fixture(scope="module", name="communities")
@@ -81,7 +72,11 @@ def fixture_synthetic(tmp_path_factory):
     return shared(tmp_path_factory, "synthetic", SYNTHETIC)
 
 
-@pytest.fixture(scope="module", name="reproduced", params=["communities", "synthetic"])
+@pytest.fixture(
+    scope="module",
+    name="reproduced",
+    params=[pytest.param("communities", marks=pytest.mark.long), "synthetic"],
+)
 def fixture_reproduced(request):
     """Either of them."""
     return request.getfixturevalue(request.param)

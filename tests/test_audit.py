@@ -89,7 +89,7 @@ def test_table_B():
     window = found.window_at(1 / 3)
     assert (window.width / 2, window.middle) == (exactly(0.125), exactly(0.875))
     row = found.curve.at(1 / 3)
-    assert (row["alpha"], row["common_rate"]) == (exactly(0.125), exactly(0.875))
+    assert (row["alpha"], row["middle"]) == (exactly(0.125), exactly(0.875))
     assert row["floor"] == exactly(0.0625)
     assert found.answer.observed_beta == exactly(1 / 3)
     assert found.answer.met_as_observed
@@ -168,7 +168,7 @@ def assert_curve(found, L, W, families):
         assert row["beta"] == beta
         assert row["alpha"] == window.width / 2 == exactly(alpha)
         if len(np.unique(np.nan_to_num(L))) > 2:  # counts tie
-            assert row["common_rate"] == window.middle == exactly(middle)
+            assert row["middle"] == window.middle == exactly(middle)
         assert row["floor"] == exactly(floor(L, W, beta, families))
         upper = found.spread.upper
         cap = nan if np.isnan(upper) else chebyshev_cap(upper, beta)
@@ -210,9 +210,11 @@ def assert_bounds(found, value, error, units):
     half = student.ppf(0.5 + found.confidence / 2, units - 1) * error
     estimate = found.spread.sigma2
     assert estimate.low == exactly(max(0.0, value - half))
-    assert estimate.high == exactly(max(0.0, value + half))
-    above = value + student.ppf(found.confidence, units - 1) * error
-    assert found.spread.upper == exactly(sqrt(above) if above > 0 else nan)
+    # No variance is below 0, so bounds from above start there where the estimate is.
+    least = max(0.0, value)
+    assert estimate.high == exactly(least + half)
+    above = least + student.ppf(found.confidence, units - 1) * error
+    assert found.spread.upper == exactly(sqrt(above) if above > 1e-12 else nan)
 
 
 def assert_people(found, L, W, delta):

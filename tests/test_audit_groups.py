@@ -102,18 +102,18 @@ def test_a_model_audits_itself(rate):
     options = {"rate": rate, "alpha": 0.3, "beta": 0.0, "task_names": fitted.task_names_}
     found = fitted.audit(X, Y)
     chances = fitted.decision_probability(X)
-    assert_same_audit(found, audit(Y, chances, **options))
+    assert_same_audit(found, audit(Y, chances, **options, learned_tasks=True))
     E, _ = rates(losses(Y, chances), counted(Y, rate))
     np.testing.assert_allclose(found.people.rate, E, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.individual_rates_, E, rtol=0, atol=1e-9)
-    assert any("not fresh" in note for note in found.notes)
+    assert found.learned_tasks
     wider = fitted.audit(X, Y, alpha=0.2, beta=0.1, confidence=0.9)
     assert (wider.answer.alpha, wider.answer.beta, wider.confidence) == (0.2, 0.1, 0.9)
     held = fitted.extend(people(seed=4, m=8)[1])
     later = fitted.audit(NEW, LATER, classifiers=held)
     options |= {"task_names": held.task_names}
     assert_same_audit(later, audit(LATER, held.decision_probability(NEW), **options))
-    assert not any("not fresh" in note for note in later.notes)
+    assert not later.learned_tasks
 
 
 def test_later_tasks_of_the_same_labels_are_audited():
@@ -149,5 +149,10 @@ def test_tables_with_names_and_a_model():
     assert found.tasks.name == tuple(tasks)
     assert found.groups[0].people.tolist() == [len(X) // 2] * 2
     assert any("weigh alike" in note for note in found.notes)
+    # Classifiers of tasks with the names of those learned from are known by them.
+    again = fitted.audit(frame, labels[tasks[:2]], classifiers=fitted.extend(labels[tasks[:2]]))
+    assert again.learned_tasks
+    others = labels[tasks[:2]].set_axis(["new", "newer"], axis=1)
+    assert not fitted.audit(frame, others, classifiers=fitted.extend(others)).learned_tasks
     with pytest.raises(InputError, match="in their order"):
         fitted.audit(frame, labels[tasks[::-1]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from browser_pages import PATIENCE
 from report_pages import fixture_browser  # noqa: F401
 from test_built_pages import BUILT, SITE
 
@@ -30,10 +31,14 @@ STICKING_OUT = """
 UNDRAWN = "() => [...document.images].filter((one) => !one.naturalWidth).map((one) => one.src)"
 
 
-@pytest.fixture(scope="module", params=[360, 1400])
-def page(browser, request):
-    """A window of that width, with what its scripts complained of."""
-    opened = browser.new_page(viewport={"width": request.param, "height": 900})
+WIDTHS = (360, 1400)
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    """A window, with what its scripts complained of."""
+    opened = browser.new_page()
+    opened.set_default_timeout(PATIENCE)
     opened.troubles = []
     opened.on("pageerror", lambda error: opened.troubles.append(str(error)))
     yield opened
@@ -42,9 +47,13 @@ def page(browser, request):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page(page, name):
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     page.goto((SITE / name).as_uri())
-    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
-    assert page.evaluate(STICKING_OUT) == []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function("(width) => innerWidth === width", arg=width)
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), width
+        assert page.evaluate(STICKING_OUT) == [], width
     for picture in page.query_selector_all("main img"):
         picture.scroll_into_view_if_needed()  # some are loaded when they are seen
     page.wait_for_function("[...document.images].every((one) => one.complete)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +20,7 @@ from averagefair import (
     RegressionOracle,
     Status,
     StumpOracle,
+    audit,
 )
 from averagefair.datasets import make_synthetic
 
@@ -95,3 +98,19 @@ def test_the_common_rate_is_in_the_middle_of_everybody(alpha, rate):
     ):
         assert common == pytest.approx((np.nanmin(rates) + np.nanmax(rates)) / 2, abs=1e-9)
     assert model.certificate_.deviation == pytest.approx(model.certificate_.spread / 2, abs=1e-9)
+
+
+def test_one_of_a_thing_is_said_in_the_singular():
+    one = make_synthetic(n=1, m=1, random_state=0)
+    X, Y = np.array([[0.0], [1.0], [2.0]]), np.array([[0], [1], [1]])
+    model = AverageFairClassifier(alpha=0.5, oracle=StumpOracle(), random_state=0).fit(X, Y)
+    certificate = replace(model.certificate_, rounds=1, oracle_calls=1, columns=1)
+    said = [certificate, model.classifiers_, model.mapping_, one]
+    said += [audit(Y[:1], Y[:1]), audit(Y, 1 - Y, groups=["a", "b", "b"])]
+    for text in map(str, said):
+        assert not re.search(
+            r"\b1 (people|individuals|hypotheses|families|(?!hypothesis)\w+s)\b", text
+        ), text
+    assert "1 round, 1 oracle call, 1 column in use" in str(certificate)
+    with pytest.raises(InputError, match=r"got 1 row of X and 3 rows of Y"):
+        model.fit(X[:1], Y)

@@ -390,7 +390,7 @@ def test_a_run_that_parts_from_its_record_says_so_and_goes_on(tmp_path):
         return fair.fit(X, Y, UNEVEN[:1].repeat(len(X)))
 
     run(5.0)
-    with pytest.warns(CheckpointWarning, match=r"part after \d+ answers"):
+    with pytest.warns(CheckpointWarning, match=r"part after \d+ answers?"):
         found = run(50.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CheckpointWarning)

@@ -390,5 +390,27 @@ def test_theory_tells_the_papers_figures(tmp_path):
     assert f"{plan.rounds:,}" in said.out
     assert f"{people:,}" in said.out
     assert fits_80_columns(said.out)
+    joint = theory.sizes_for_both(0.05, 0.1, 0.05, 0.05, 21)
+    assert found["both_needed"] == {"individuals": joint.individuals, "tasks": joint.tasks}
+    assert found["enough_for_both"] is False
+    both = next(line for line in found["verdict"] if line.startswith("For both at once"))
+    assert f"{joint.individuals:.3g} people and {joint.tasks:.3g} tasks" in both
+    assert found["promises"]["new_tasks"]["error_excess"] == pytest.approx(0.2 + 0.105 / 24)
+    assert strict(few.out)["both_needed"] is None
     assert strict(few.out)["people_needed"] is None
     assert strict(few.out)["plan"] == found["plan"]
+
+
+def test_theory_asks_for_no_tasks_in_sample_with_the_samples_own_rho(tmp_path):
+    args = ("theory", "--alpha", "0.1", "--n", "200", "--features", "20", "--rho-min", "0.3")
+    said = strict(run(tmp_path, *args, "--json").out)["verdict"]
+    inside, tasks, people, both = said[:4]
+    assert "That is certain, and no number of tasks is needed" in inside
+    assert "the sample's own rho" in inside
+    outside = theory.tasks_needed(0.05, 0.1, 200, 0.05, rho_min=0.3)
+    assert f"With outside estimates of rho it has probability 0.95, from {outside:,}" in inside
+    assert f"{outside:,}" in tasks
+    assert "give --m and --features" in people
+    joint = theory.sizes_for_both(0.05, 0.1, 0.05, 0.05, 21, rho_inf=0.3)
+    assert f"{joint.individuals:.3g} people" in both
+    assert "rho_inf" in both

@@ -222,8 +222,18 @@ CASES = {
             cell(3, "task_5", "003", label, name="people.csv"),
             table("people.csv", cells={(3, "task_5"): label}),
         )
-        for label in ("2", "0.5", "yes")
+        for label in ("2", "0.5", "yes", "1.0000001")
     },
+    "labels in words": Case(
+        FIT,
+        cell(3, "task_5", "003", "'no'", "no as 0 and yes as 1"),
+        table("people.csv", cells={(3, "task_5"): "no"}),
+    ),
+    "thousands": Case(
+        FIT,
+        cell(4, "x3", "'1,000'", "1000 if the comma groups thousands", "1.000 if it is a decimal"),
+        table("people.csv", cells={(4, "x3"): "1,000"}),
+    ),
     "text in a feature": Case(
         FIT, cell(4, "x3", "004", "'tall'"), table("people.csv", cells={(4, "x3"): "tall"})
     ),
@@ -280,7 +290,21 @@ CASES = {
     ),
     # Models
     "no model": Case(other(PREDICT, fair="none.model"), ("none.model", "No such file")),
-    "a table for a model": Case(other(PREDICT, fair="people.csv"), ("people.csv", "model file")),
+    "a table for a model": Case(
+        other(PREDICT, fair="people.csv"),
+        ("people.csv is not a model file", "CSV table", "`averagefair fit`"),
+    ),
+    "a Parquet table for a model": Case(
+        other(PREDICT, fair="p.parquet"),
+        ("p.parquet is not a model file", "a Parquet table", "`averagefair fit`"),
+        {"p.parquet": parquet({"person": ["a", "b"], "x": [1.0, 2.0], "task_1": [0, 1]})},
+    ),
+    "a folder for a model": Case(other(PREDICT, fair="sub"), ("sub", "it is a folder")),
+    "no name for a model": Case(other(PREDICT, fair=""), ("model file", "empty")),
+    "a model for a table": Case(
+        other(PREDICT, people="fair.model"), ("fair.model", "is a model", "not a table")
+    ),
+    "no name for a checkpoint": Case((*FIT, "--checkpoint", ""), ("--checkpoint", "empty")),
     "half a model": Case(PREDICT, ("fair.model", "not a whole model"), cut("fair.model")),
     "another kind of file": Case(
         PREDICT,
@@ -311,7 +335,15 @@ CASES = {
     "alpha of nothing": Case((*AUDIT, "--alpha", "0"), ("alpha", "0.0"), json=False),
     "beta of 1": Case((*FIT, "--beta", "1"), ("beta",)),
     "beta without alpha": Case((*AUDIT, "--beta", "0.1"), ("beta goes with alpha",)),
-    "an unknown rate": Case((*FIT, "--rate", "accuracy"), ("accuracy", "false-positive")),
+    **{
+        f"a rate called {word}": Case(
+            (*FIT, "--rate", word), (f"'{word}'", f"Did you mean {rate}?"), json=False
+        )
+        for word, rate in {
+            **{"fpr": "false-positive", "fp": "false-positive", "fnr": "false-negative"},
+            **{"fn": "false-negative", "accuracy": "error", "false_positives": "false-positive"},
+        }.items()
+    },
     "an unknown rate to audit": Case((*AUDIT, "--rate", "f1"), ("'f1'", "false-negative")),
     "a ridge for stumps": Case((*FIT, "--oracle", "stump", "--l2", "1"), ("--l2",)),
     "no rounds": Case((*FIT, "--max-rounds", "0"), ("max_rounds", "0")),
@@ -518,6 +550,20 @@ def test_a_stream_that_is_full_or_closed_is_told(store, args, streams):
     assert done.returncode == 2
     assert done.stderr.startswith("error: standard ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_a_closed_standard_error_is_no_failure(store, tmp_path, closed):
+    shutil.copytree(store, tmp_path / "case")
+    ran = {}
+    for name, args in {"good": FIT, "bad": other(FIT, people="none.csv")}.items():
+        line = f"{shlex.join(command(*args))} {closed}"
+        ran[name] = subprocess.run(
+            ["bash", "-c", line], cwd=tmp_path / "case", env=environment(), capture_output=True
+        )
+    assert [one.returncode for one in ran.values()] == [0, 2]
+    assert b"saved: out.model" in ran["good"].stdout
+    assert load(tmp_path / "case" / "out.model").certificate_.met
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")

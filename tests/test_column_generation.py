@@ -9,6 +9,7 @@ from dataclasses import replace
 import highspy
 import numpy as np
 import pytest
+from clocks import count_looks, end_linear_programs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges import (
@@ -372,17 +373,27 @@ class TestTrouble:
             assert_keeps_to_alpha(model, X, Y, 0.05)
 
     @pytest.mark.parametrize("oracle", EITHER, ids=repr)
-    @pytest.mark.parametrize("seconds", [1e-9, 1e-3, 0.01, 0.03])
+    @pytest.mark.parametrize("looks", [0.5, 5, 13, 34])
     @pytest.mark.parametrize("beta", [0.0, 0.1])
-    def test_time_that_runs_out(self, oracle, seconds, beta):
+    def test_time_that_runs_out(self, oracle, looks, beta, monkeypatch):
+        count_looks(monkeypatch)
+        self.assert_ends_by_time(ColumnGeneration(time_limit=looks, tol=1e-9), oracle, beta)
+
+    @pytest.mark.parametrize("oracle", EITHER, ids=repr)
+    @pytest.mark.parametrize("programs", [0, 1, 8, 21])
+    @pytest.mark.parametrize("beta", [0.0, 0.1])
+    def test_time_that_runs_out_within_a_linear_program(self, oracle, programs, beta, monkeypatch):
+        end_linear_programs(monkeypatch, after=programs)
+        self.assert_ends_by_time(ColumnGeneration(time_limit=1e9, tol=1e-9), oracle, beta)
+
+    @staticmethod
+    def assert_ends_by_time(solver, oracle, beta):
         X, Y = labelled(n=60, m=15)
-        solver, message = ColumnGeneration(time_limit=seconds, tol=1e-9), "time"
-        try:
-            model = fit(X, Y, alpha=0.02, beta=beta, oracle=oracle, solver=solver)
-            assert model.certificate_.met
-        except SolverError as error:
-            message = str(error).lower()
-        assert "time" in message, "a clear error says that time ran out"
+        model = fit(X, Y, alpha=0.02, beta=beta, oracle=oracle, solver=solver)
+        assert model.certificate_.stop_reason is StopReason.TIME
+        assert model.certificate_.met
+        (rates,) = rates_of(model, X, Y, "error")
+        assert share_outside(rates, np.ones(60), 2 * 0.02 + 1e-6) <= beta + 1e-9
 
     @pytest.mark.parametrize("oracle", EITHER, ids=repr)
     def test_a_callback_ends_it_at_once(self, oracle):

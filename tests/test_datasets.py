@@ -294,8 +294,8 @@ def spoil(cells, i, j, cell):
             "row 5, column 'racepctblack' holds 'n/a'; it must be a number",
         ),
         (lambda p: write_raw(p, spoil(fake_cells(), 0, 0, "inf")), "row 1, column 'population'"),
-        (lambda p: write_headed(p, fake_cells()[:-1]), "it has 1993 rows; it must have 1994"),
-        (lambda p: write_raw(p, fake_cells() * 2), "it has 3988 rows; it must have 1994"),
+        (lambda p: write_headed(p, fake_cells()[:-1]), "it has 1,993 rows; it must have 1,994"),
+        (lambda p: write_raw(p, fake_cells() * 2), "it has 3,988 rows; it must have 1,994"),
         (lambda p: write_headed(p, []), "it has 0 rows"),
         (lambda p: p.write_text(""), "it has 0 rows"),
         (lambda p: p.write_text("1,2,3\n4,5,6\n"), "line 1 has 3 columns"),
@@ -303,7 +303,7 @@ def spoil(cells, i, j, cell):
             lambda p: write_headed(p, [["8", "?", "?", "T", "1", *row] for row in fake_cells()]),
             r"line 2 has 128 columns \(line 1 has 123\); all must have 128, or 123",
         ),
-        (lambda p: write_headed(p, [*fake_cells()[:9], ["1"]]), "line 11 has 1 columns"),
+        (lambda p: write_headed(p, [*fake_cells()[:9], ["1"]]), "line 11 has 1 column"),
         (
             lambda p: write_headed(p, fake_cells(), header=COMMUNITIES_COLUMNS[::-1]),
             "its header has 'ViolentCrimesPerPop' in the place of 'population'",
@@ -415,7 +415,7 @@ def test_a_bad_download_is_refused_and_not_kept(monkeypatch, tmp_path):
         zip=lambda p: p.write_text("<html>sorry</html>"),
         data=lambda p: write_raw(p, fake_cells()),
     )
-    with pytest.raises(DatasetError, match=r"line 1 has 1 columns.*do not match the pinned digest"):
+    with pytest.raises(DatasetError, match=r"line 1 has 1 column.*do not match the pinned digest"):
         load_communities()
     assert list(tmp_path.iterdir()) == []
 

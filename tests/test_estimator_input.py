@@ -10,8 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from small_fits import M, N, model, people, rounds
 
-from averagefair import ErrorRate, ExponentiatedGradient, InputError, StumpOracle
+from averagefair import ErrorRate, ExponentiatedGradient, InputError, StumpOracle, audit, frontier
 from averagefair.errors import InputTypeError
+from averagefair.plots import RatesDisplay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -47,7 +48,18 @@ BAD_DATA = {
     **{name: ({"X": features}, message) for name, (features, message) in BAD_FEATURES.items()},
     "labels 1 and 2": ({"y": Y + 1}, "0, 1 or blank"),
     "a label 0.5": ({"y": spoilt(Y, 0.5)}, "0, 1 or blank.*row 1, task 'task1' holds 0.5"),
-    "a word for a label": ({"y": spoilt(Y, "yes")}, "must hold numbers; row 1, .*'yes'"),
+    "a word for a label": (
+        {"y": spoilt(Y, "yes")},
+        "Y must hold 0 and 1.*row 1, column 1 holds 'yes'. Code the labels as 0 and 1 first",
+    ),
+    "labels in words": (
+        {"y": pd.DataFrame(np.where(Y == 1, "yes", "no")).add_prefix("t")},
+        r"row 0, column 't0' holds '\w+'. .* Y\['t0'\]\.map\(\{'no': 0, 'yes': 1\}\)",
+    ),
+    "labels in words of an array": (
+        {"y": np.where(Y == 1, "Yes", "No")},
+        "column 0 holds '(Yes|No)'. Code the labels first, e.g. 'No' as 0 and 'Yes' as 1",
+    ),
     "labels in three dimensions": ({"y": Y[:, :, None]}, "Y must be a table"),
     "sparse labels": ({"y": scipy.sparse.csr_array(Y)}, "Y is a sparse matrix"),
     "no labels": ({"y": None}, "requires y"),
@@ -66,6 +78,33 @@ BAD_DATA = {
     "weights all zero": ({"sample_weight": np.zeros(N)}, "must not all be zero"),
     "a negative task weight": ({"task_weight": first(-1, M)}, "must not be negative; position 0"),
     "too many task weights": ({"task_weight": np.ones(M + 1)}, r"must have shape \(6,\)"),
+    **{
+        f"complex weights, {name}": (
+            {"sample_weight": made(np.ones(N) + 1j)},
+            "individual weights must be real numbers; got complex",
+        )
+        for name, made in {
+            "an array": np.asarray,
+            "a list": list,
+            "single precision": lambda one: one.astype(np.complex64),
+            "objects": lambda one: one.astype(np.complex64).astype(object),
+            "a Series": pd.Series,
+        }.items()
+    },
+    "complex task weights": ({"task_weight": np.ones(M) + 1j}, "must be real numbers; .*complex"),
+    "an id twice": ({"ids": [7, *range(N - 1)]}, "ids .* once; '7' stands in rows 0 and 8"),
+    "an id twice, as text": ({"ids": [1, "1", *range(2, N)]}, "'1' stands in rows 0 and 1"),
+    **{
+        f"a blank id, {blank!r}": (
+            {"ids": ["a", blank, *range(2, N)]},
+            "ids .* must not be blank; position 1",
+        )
+        for blank in (None, np.nan, pd.NA, pd.NaT)
+    },
+    "a blank date as id": (
+        {"ids": np.array(["NaT", *range(1, N)], dtype="M8[D]")},
+        "ids .* must not be blank; position 0",
+    ),
     "task weights all zero": ({"task_weight": np.zeros(M)}, "must not all be zero"),
 }
 BAD_PARAMS = {
@@ -146,7 +185,71 @@ def test_a_cell_that_is_no_number_at_all_is_a_type_error_too(name, table, cell):
 
 def test_names_that_cannot_be_kept_are_refused_before_the_work():
     mixed = pd.DataFrame(X, columns=["a", 1, 2])
-    assert_refused({}, {"X": mixed}, "string names", error=TypeError)
+    words = r"string names.*got 'a' and 1 \(int\).*X.columns.astype\(str\)"
+    assert_refused({}, {"X": mixed}, words, error=InputTypeError)
+    fitted = model().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    with pytest.raises(InputTypeError, match=words):
+        fitted.predict(mixed)
+
+
+def test_complex_objects_among_features_are_refused():
+    strange = X.astype(object)
+    strange[2, 1] = np.complex64(1 + 1j)
+    assert_refused({}, {"X": strange}, "row 2, column 1 holds", error=InputTypeError)
+
+
+def test_the_same_person_may_be_asked_about_twice_but_nobody():
+    fitted = model().fit(X, Y)
+    twice = fitted.predict(X[[0, 0]], ids=["ann", "ann"])
+    np.testing.assert_array_equal(twice[0], twice[1])
+    for blank in (None, np.nan):
+        with pytest.raises(InputError, match="ids must not be blank; position 1"):
+            fitted.predict(X[:2], ids=["ann", blank])
+
+
+@pytest.mark.parametrize("index", [[0] * N, [np.nan, *range(1, N)]], ids=["repeated", "blank"])
+def test_an_index_that_names_nobody_in_particular_is_no_reason_to_fail(index):
+    people, labels = pd.DataFrame(X, index=index).add_prefix("x"), pd.DataFrame(Y, index=index)
+    fitted = model().fit(people, labels)
+    assert fitted.audit(people, Y).n == N
+    plain = model().fit(X, Y).decision_probability(X)
+    np.testing.assert_array_equal(fitted.decision_probability(people), plain)
+
+
+@pytest.mark.parametrize("repeat", [[0] * N, [None, *range(1, N)]], ids=["repeated", "blank"])
+def test_an_audit_takes_each_name_once(repeat):
+    with pytest.raises(
+        InputError, match=r"individual_names must (name each row once|not be blank)"
+    ):
+        audit(Y, Y, individual_names=repeat)
+
+
+@pytest.mark.parametrize(
+    "whole", [np.int64, np.uint64, "Int64", "mixed", "array"], ids=lambda kind: str(kind)
+)
+def test_features_too_large_for_doubles_are_warned_of(whole):
+    large = np.arange(N) + 2**53
+    people = pd.DataFrame({"a": large, "b": X[:, 0]})
+    if whole == "array":
+        people = np.c_[np.arange(N), large]
+    elif whole != "mixed":
+        people["a"] = people["a"].astype(whole)
+    name = "1" if whole == "array" else "'a'"
+    with pytest.warns(UserWarning, match=rf"X, column {name}: whole numbers above") as said:
+        model().fit(people, Y)
+    assert len([one for one in said if "whole numbers" in str(one.message)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "rate"),
+    {
+        **{"fpr": "false_positive", "FP": "false_positive", "fnr": "false_negative"},
+        **{"fn": "false_negative", "accuracy": "error", "recall": "false_negative"},
+        **{"false positives": "false_positive", "eror": "error"},
+    }.items(),
+)
+def test_a_rate_by_another_name_is_suggested(word, rate):
+    assert_refused({"rate": word}, {}, f"got '{word}'. Did you mean '{rate}'?", error=InputError)
 
 
 def test_the_judge_of_refusals_can_fail():
@@ -199,3 +302,21 @@ POSITIVE = "must be finite and positive; got"
 def test_a_solver_that_cannot_work_is_not_made(options, message):
     with pytest.raises(InputError, match=message):
         ExponentiatedGradient(**options)
+
+
+# --- other numbers that must be real -------------------------------------------------------------
+
+COMPLEX = {
+    "rho": lambda: ErrorRate(rho=np.full(N, 0.5) + 1j),
+    "alphas": lambda: frontier(X, Y, np.array([0.1 + 1j])),
+    "rates": lambda: RatesDisplay.from_rates(np.ones(3) + 1j, np.ones(3)),
+    "a common rate": lambda: RatesDisplay.from_rates(np.ones(3), np.ones(3), common_rate=0.5 + 1j),
+    "decisions": lambda: audit(Y, Y + 1j),
+    "labels": lambda: audit(Y + 1j, Y),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_are_refused(name):
+    with pytest.raises(InputError, match=r"[Cc]omplex|numbers; got|individual rates"):
+        COMPLEX[name]()

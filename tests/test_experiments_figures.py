@@ -17,6 +17,8 @@ from averagefair import (
 from averagefair.datasets import make_synthetic
 from averagefair.datasets.split import Split
 from averagefair.experiments import SOLVERS, error_spread, generalise, learn, trajectories
+from averagefair.experiments.pictures.paper import convergence
+from averagefair.experiments.pictures.paper import error_spread as picture_of_everybody
 
 PUBLISHED, COLUMNS = SOLVERS
 RATES = ("error", "false_positive", "false_negative")
@@ -222,5 +224,43 @@ def test_each_corner_of_a_curve_is_told_once(curves, split):
 
 
 def test_an_unknown_solver_is_refused_with_the_names_there_are(split):
-    with pytest.raises(InputError, match=r"published.*column generation"):
+    with pytest.raises(InputError, match=r"authors' setting.*column generation"):
         learn(split, [0.1], solvers=["columns"])
+
+
+# The paper's figures, with the paper's axes.
+
+
+def drawn(picture):
+    """The panel of each solver."""
+    return dict(zip(SOLVERS, picture.figure.axes, strict=True))
+
+
+def test_convergence_has_error_along_x_and_unfairness_along_y(split):
+    """Figure 1(a): "error (x axis) versus its fairness violation (y axis)", dashed at 2 alpha."""
+    table = trajectories(split, [0.1, 0.2], rounds=20)
+    for solver, ax in drawn(convergence(table, "error")).items():
+        ends = {line.get_label(): line.get_xydata() for line in ax.lines}
+        for alpha in (0.1, 0.2):
+            run = table.where(solver=solver, alpha=alpha)
+            last = [[run["error"][-1], run["spread"][-1]]]
+            np.testing.assert_allclose(ends[f"end, alpha = {alpha:g}"], last)
+        dashed = [line.get_ydata() for line in ax.lines if line.get_linestyle() == "--"]
+        levels = sorted(set(np.concatenate(dashed)))
+        assert levels == pytest.approx([0.2, 0.4])
+        assert ax.get_xlabel() == "overall error"
+        assert ax.get_ylim()[0] == 0
+    assert drawn(convergence(table, "error"))[PUBLISHED].get_ylabel().startswith("unfairness")
+
+
+def test_error_spread_has_a_row_for_each_allowed_spread(everybody):
+    """Figure 1(b): "the y axis measures the allowed fairness violation", 2 alpha."""
+    panels = drawn(picture_of_everybody(everybody, "error"))
+    for solver, ax in panels.items():
+        rows = [label.get_text() for label in ax.get_yticklabels()]
+        assert rows == (["0.1", "0.3", "none"] if solver == PUBLISHED else rows)
+        here = everybody.where(rate="error", solver=solver).only("alpha", "mean_rate")
+        (mean,) = (line.get_xdata() for line in ax.lines if line.get_label() == "mean")
+        np.testing.assert_allclose(mean, here["mean_rate"])
+        assert ax.get_xlabel() == "individual error rate"
+    assert panels[PUBLISHED].get_ylabel() == "allowed spread: 2 alpha"

@@ -17,7 +17,7 @@ from experiment_runs import (
 from averagefair import InputError
 from averagefair.report import Image, Listing, Section, story_report
 
-SOLVERS = ("published", "column generation")
+SOLVERS = ("authors' setting", "column generation")
 CORNERS = ("training", "people", "tasks", "both")
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -214,6 +214,11 @@ def test_noise_is_that_of_the_table(page, reproduced):
             & (table["alpha"] == alpha)
         ].to_dict("records")
         assert float(told["spread"]) == pytest.approx(here["spread"], abs=5.1e-4)
+        assert float(told["sd"]) == pytest.approx(here["sd"], abs=5.1e-4)
+        if told["where"] == "new people":  # on the tasks learned from: as observed, and no more
+            unknown = ("noise alone", "noise share", "true sd", "95%", "de-noised")
+            assert {told[name] for name in unknown} == {"-"}
+            continue
         assert float(told["noise alone"]) == pytest.approx(here["spread_floor"], abs=5.1e-4)
         assert float(told["noise share"].rstrip("%")) == pytest.approx(
             100 * here["noise_share"], abs=0.51

@@ -4,7 +4,11 @@ import csv
 import datetime
 import decimal
 import io
+import os
 import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from averagefair import InputError
+from averagefair import AverageFairClassifier, Checkpoint, InputError, load
+from averagefair.files.mapped import map_parquet
 from averagefair.files.reading import STREAM, read_file
+from averagefair.files.streaming import FileBlocks
 from averagefair.files.table import FileTable
 
 
@@ -123,7 +129,7 @@ def test_what_is_no_table_is_refused_with_the_name_of_the_file(content, message,
 
 
 def test_files_that_are_not_there_are_named(tmp_path):
-    for path, why in ((tmp_path / "no.csv", "No such file"), (tmp_path, "Is a directory")):
+    for path, why in ((tmp_path / "no.csv", "No such file"), (tmp_path, "it is a folder")):
         with pytest.raises(InputError, match=f"{path} cannot be read: {why}"):
             read_file(str(path))
 
@@ -178,7 +184,7 @@ def test_complaints_of_csv_tell_the_row(before, top, tmp_path):
         csv_file(tmp_path, head + "cy,\n").numbers(["a"])
     with pytest.raises(InputError, match=r"row 3 has 3 cells where the head has 2"):
         csv_file(tmp_path, head + "cy,3,4\ndee,4\n")
-    with pytest.raises(InputError, match=r"row 3 has 1 cells where the head has 2"):
+    with pytest.raises(InputError, match=r"row 3 has 1 cell where the head has 2"):
         csv_file(tmp_path, head + "cy\ndee,4\n")
     with pytest.raises(InputError, match=r"row 4, column 'who': the id 'cy' stands in row 3"):
         csv_file(tmp_path, head + "cy,3\ncy,4\n").by("who")
@@ -308,10 +314,153 @@ def test_what_is_not_finite_is_refused(cell, tmp_path):
             table.numbers(["a"], **options)
 
 
-@pytest.mark.parametrize("value", [2**53 + 1, -(2**63), 2**63 - 1])
-def test_huge_whole_numbers_become_the_nearest_double(value, tmp_path):
-    table = parquet_file(tmp_path, a=pa.array([value, None]))
-    np.testing.assert_array_equal(table.numbers(["a"], blanks=True), [[float(value)], [np.nan]])
+def huge(folder, value, kind):
+    if kind == "Parquet":
+        return parquet_file(folder, a=pa.array([value, None]))
+    return csv_file(folder, f"a,b\n{value},1\n,1\n")
+
+
+@pytest.mark.parametrize("kind", ["Parquet", "CSV"])
+@pytest.mark.parametrize("value", [2**53 + 1, 2**63 - 1, -(2**53) - 1])
+def test_huge_whole_numbers_become_the_nearest_double_with_a_warning(value, kind, tmp_path):
+    table = huge(tmp_path, value, kind)
+    with pytest.warns(UserWarning, match=r"column 'a': whole numbers above 2\*\*53 .* --id a"):
+        numbers = table.numbers(["a"], blanks=True)
+    np.testing.assert_array_equal(numbers, [[float(value)], [np.nan]])
+
+
+@pytest.mark.parametrize("kind", ["Parquet", "CSV"])
+@pytest.mark.parametrize("value", [2**53, -(2**63), 2**60])
+def test_huge_whole_numbers_that_doubles_hold_are_read_without_a_word(value, kind, tmp_path):
+    numbers = huge(tmp_path, value, kind).numbers(["a"], blanks=True)
+    np.testing.assert_array_equal(numbers, [[float(value)], [np.nan]])
+
+
+def test_huge_whole_numbers_stay_exact_as_ids(tmp_path):
+    table = parquet_file(tmp_path, who=pa.array([2**53, 2**53 + 1]), a=pa.array([1, 2]))
+    assert table.by("who").names.tolist() == ["9007199254740992", "9007199254740993"]
+
+
+@pytest.mark.parametrize("blocks", [False, True], ids=["whole", "in blocks"])
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        ([f"feature_{place:040}" for place in range(3_000)], 20),  # a head of 147,000 characters
+        (["a" * 200_000, "b"], 4),
+        ([f"{place}_{'z' * 300}" for place in range(4_000)], 30),  # longer than a block
+    ],
+    ids=["many columns", "a long name", "many long names"],
+)
+def test_wide_tables_are_read(names, rows, blocks, tmp_path):
+    path = tmp_path / "wide.csv"
+    cells = np.arange(rows * len(names)).reshape(rows, -1)
+    lines = [",".join(map(str, row)) for row in cells.tolist()]
+    path.write_text("\n".join([",".join(names), *lines]) + "\n")
+    parts = list(FileBlocks(str(path))) if blocks else [read_file(str(path))]
+    assert list(parts[0].columns) == names
+    np.testing.assert_array_equal(np.vstack([part.numbers(names) for part in parts]), cells)
+
+
+def test_rows_with_long_cells_are_read(tmp_path):
+    table = csv_file(tmp_path, f"note,a\n{'w' * 200_000},1\nshort,2\n")
+    assert table.numbers(["a"]).ravel().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("rows", [1, 60_000])
+@pytest.mark.parametrize("head", ['who,"a,b\n', 'who,a,b\n"x,1,2\n'])
+def test_a_quote_without_an_end_is_told(head, rows, tmp_path):
+    with pytest.raises(InputError, match=r"a quote in its first two rows has no end. Close it"):
+        csv_file(tmp_path, head + "x,1,2\n" * rows)
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ("1,000", "Write 1000 if the comma groups thousands, 1.000 if it is a decimal comma"),
+        ("0,5", "Write 0.5, with a point"),
+        ("12,25", "Write 12.25, with a point"),
+        ("0,125", "Write 0.125, with a point"),
+        ("1,234,567", "Write 1234567, without commas"),
+        ("1,234.5", "Write 1234.5, without commas"),
+        ("1.234,5", "Write 1234.5, with a point"),
+        ("1 234", "Write 1234, without spaces"),
+    ],
+)
+def test_numbers_written_with_commas_get_advice_that_works(given, advice, tmp_path):
+    table = csv_file(tmp_path, f'a,b\n"{given}",1\n')
+    with pytest.raises(InputError, match=f"got '{given}'. {advice}"):
+        table.numbers(["a"])
+
+
+@contextmanager
+def named_pipe(path):
+    """A pipe with somebody at its other end, who says nothing: whoever reads it gets an end."""
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: open(path, "wb").close(), daemon=True)
+    writer.start()
+    try:
+        yield path
+    finally:
+        held = os.open(path, os.O_RDWR)  # lets the writer go
+        writer.join()
+        os.close(held)
+
+
+READERS = {
+    "a table": lambda path: read_file(path),
+    "a table in blocks": lambda path: list(FileBlocks(path)),
+    "Parquet": lambda path: map_parquet(path, tasks="a", folder=Path(path).parent),
+    "a model": load,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_named_pipe_is_refused(name, tmp_path):
+    with (
+        named_pipe(tmp_path / "pipe") as path,
+        pytest.raises(InputError, match="pipe cannot be read: it is a named pipe, not a file"),
+    ):
+        READERS[name](str(path))
+
+
+def test_a_named_pipe_in_a_checkpoint_is_refused(tmp_path):
+    kept = Checkpoint(tmp_path, resume=True)
+    model = AverageFairClassifier(alpha=0.4, random_state=0, checkpoint=kept)
+    with (
+        named_pipe(tmp_path / "answers-00000000.checkpoint"),
+        pytest.raises(InputError, match="it is a named pipe, not a file"),
+    ):
+        model.fit(np.eye(4), np.eye(4))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_device_is_refused(name):
+    with pytest.raises(InputError, match="null cannot be read: it is a device, not a file"):
+        READERS[name]("/dev/null")
+
+
+@pytest.mark.parametrize("name", ["a table", "a table in blocks", "a model"])
+def test_a_folder_is_refused(name, tmp_path):
+    with pytest.raises(InputError, match=r"cannot be read: it is a folder .*Name a file in it"):
+        READERS[name](str(tmp_path))
+
+
+def test_a_pipe_that_a_shell_made_is_read():
+    """As of ``<(command)``: it has no name in any folder, and somebody writes to it."""
+    ours, theirs = os.pipe()
+    os.write(theirs, b"a,b\n1,2\n")
+    os.close(theirs)
+    try:
+        assert read_file(f"/dev/fd/{ours}").numbers(["a"]).tolist() == [[1.0]]
+    finally:
+        os.close(ours)
+
+
+def test_a_model_is_no_table(tmp_path):
+    model = AverageFairClassifier(alpha=0.4, random_state=0).fit(np.eye(4), np.eye(4))
+    model.save(tmp_path / "fair.model")
+    with pytest.raises(InputError, match="is a model of averagefair, not a table"):
+        read_file(str(tmp_path / "fair.model"))
 
 
 def test_doubles_are_read_to_the_last_bit(tmp_path):

@@ -53,7 +53,11 @@ def test_a_file_decides_as_it_did(path):
     np.testing.assert_allclose(chances, told["chances"], atol=1e-12)
     assert found.predict(X, ids=ids).ravel().tolist() == told["draws"]
     if "certificate" in told:
-        assert str(found.certificate_) == told["certificate"]
+        # The figures must come back; the words around them may get better.
+        figures = [
+            re.findall(r"\d+\.?\d*", one) for one in (str(found.certificate_), told["certificate"])
+        ]
+        assert figures[0] == figures[1]
     assert re.fullmatch(r"v\d+", path.parent.name)
     assert contents(path)[1]["version"] == int(path.parent.name[1:])
 

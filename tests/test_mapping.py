@@ -24,7 +24,15 @@ from small_fits import (
     rounds,
 )
 
-from averagefair import DegenerateTaskWarning, InputError, Mixture, Sample, theory
+from averagefair import (
+    AverageFairClassifier,
+    DegenerateTaskWarning,
+    InputError,
+    Mixture,
+    Sample,
+    theory,
+)
+from averagefair.datasets import make_synthetic
 from averagefair.rates import RATES
 
 # Short runs miss the request on purpose: what is judged here is the mapping, not the fairness.
@@ -260,7 +268,7 @@ BAD_LABELS = {
     "too many people": (np.zeros(N + 1), f"{N} training individuals"),
     "other labels": (np.full(N, 2.0), "0, 1 or blank"),
     "three dimensions": (np.zeros((N, 1, 1)), "must be a table"),
-    "words": (np.full(N, "yes"), "must hold numbers"),
+    "words": (np.full(N, "yes"), "must hold 0 and 1"),
     "no task": (np.zeros((N, 0)), "at least one column"),
 }
 
@@ -487,3 +495,20 @@ def test_a_model_keeps_its_people_but_neither_their_labels_nor_the_callers_array
     X *= -1
     np.testing.assert_array_equal(fitted.extend(Y).decision_probability(kept), before)
     assert fitted.mapping_.individuals.signs.size == 0
+
+
+def test_a_rule_fixed_for_each_task_is_within_the_bound_of_the_mixture():
+    """One draw for each task, for everybody: Hoeffding's bound over n people, 95 times in 100."""
+    people = make_synthetic(n=60, m=40, random_state=4)
+    model = AverageFairClassifier(alpha=0.05, random_state=0).fit(people.X, people.Y)
+    mix = model.classifiers_
+    rules = np.stack([rule.decide(people.X) for rule in mix.hypotheses])
+    assert len(rules) > 2
+    bound = np.sqrt(np.log(2 * 60 / 0.05) / (2 * 40))
+    random, tasks, far = np.random.default_rng(0), np.arange(40), []
+    for _ in range(200):
+        drawn = random.choice(len(rules), 40, p=mix.probabilities)
+        rates = (rules[drawn, :, tasks].T != people.Y).mean(axis=1)
+        far.append(np.abs(rates - model.individual_rates_).max())
+    assert np.mean(np.array(far) > bound) <= 0.05
+    assert max(far) > 0.1 * bound  # draws do move rates

@@ -140,6 +140,22 @@ def test_overall_error_is_the_weighted_mean_over_those_who_have_a_label(seed):
     assert meter(looked_up(chances)).error == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_as_many_mistakes_are_the_very_same_error_whoever_they_are_made_on(weighted):
+    """To the last bit: solvers compare errors, and rounding must not break a tie."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (60, 7)).astype(float)
+    weights = np.repeat([1.0, 3.0], 30) if weighted else None
+    meter = Meter(Sample(np.zeros((60, 1)), labels, individual_weights=weights), RATES["error"])
+    errors = set()
+    for _ in range(50):
+        wrong = np.zeros((60, 7), dtype=bool)
+        for half in (wrong[:30], wrong[30:]):
+            half.flat[rng.choice(half.size, 43, replace=False)] = True
+        errors.add(meter(lambda _, wrong=wrong: (labels == 1) ^ wrong).error)
+    assert errors == {86 / 420}
+
+
 def test_overall_error_is_the_same_whatever_the_rate():
     labels, chances, task_weights, weights = people_and_tasks(4)
     options = {"task_weights": task_weights, "individual_weights": weights}

@@ -86,13 +86,13 @@ def test_limits_of_two_threads_that_overlap():
             with one_thread(spread=True):
                 seen.append(block_threads())
                 inside.set()
-                leave.wait(10)
+                leave.wait(600)
 
         other = threading.Thread(target=stay)
         with one_thread(spread=True):
             assert blas() == {1}
             other.start()
-            assert inside.wait(10)
+            assert inside.wait(600)
         assert seen == [1]  # the other thread has them all
         leave.set()
         other.join()
@@ -111,7 +111,7 @@ def test_a_forked_process_has_threads_of_its_own(many):
             os.write(writer, struct.pack("d", learner.respond(np.zeros(5500)).error))
             os._exit(0)
         os.close(writer)
-        ready, _, _ = select.select([reader], [], [], 30)
+        ready, _, _ = select.select([reader], [], [], 300)
         if not ready:
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -231,7 +231,7 @@ def test_another_process_draws_the_same_decisions(tmp_path):
         "np.save(sys.argv[3], load(sys.argv[1]).predict(X))"
     )
     files = [tmp_path / name for name in ("fair.model", "X.npy", "decisions.npy")]
-    subprocess.run([sys.executable, "-c", script, *map(str, files)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script, *map(str, files)], check=True, timeout=600)
     wanted = known.model.predict(known.strangers)
     np.testing.assert_array_equal(np.load(tmp_path / "decisions.npy"), wanted)
 

@@ -3,14 +3,16 @@
 import io
 import subprocess
 import sys
-import time
 import warnings
 from dataclasses import FrozenInstanceError
+from functools import partial
 from itertools import combinations
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from cli_runs import environment
 from judges import plain_error, plain_rates
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -27,6 +29,7 @@ from averagefair import (
     frontier,
 )
 from averagefair.datasets import make_synthetic
+from averagefair.experiments.pictures.panels import panels
 from averagefair.generalisation import generalisation
 from averagefair.plots import (
     ErrorSpreadDisplay,
@@ -34,6 +37,7 @@ from averagefair.plots import (
     RatesDisplay,
     TrajectoryDisplay,
 )
+from averagefair.report import audit_report, frontier_report
 
 ALPHAS = [0.05, 0.1, 0.15]
 BOTH = ["false_positive", "false_negative"]
@@ -125,21 +129,22 @@ class TestTrajectories:
         shown = TrajectoryDisplay.from_models(models, ["played", "generated"])
         ax = shown.plot()
         paths = [one for one in ax.collections if isinstance(one, LineCollection)]
-        for path, x, y in zip(paths, shown.spreads, shown.errors, strict=True):
+        for path, x, y in zip(paths, shown.errors, shown.spreads, strict=True):
             pieces = path.get_segments()
             joined = np.vstack([pieces[0], *(piece[1:] for piece in pieces[1:])])
             np.testing.assert_array_equal(joined, np.column_stack([x, y]))
             shades = [luminance(colour) for colour in path.get_colors()]
             assert (np.diff(shades) < 0).all(), "time runs from light to dark"
         np.testing.assert_array_equal(
-            line(ax, "end, generated"), [[shown.spreads[1][-1], shown.errors[1][-1]]]
+            line(ax, "end, generated"), [[shown.errors[1][-1], shown.spreads[1][-1]]]
         )
-        dashed = [list(one.get_xdata()) for one in ax.lines if one.get_linestyle() == "--"]
+        dashed = [list(one.get_ydata()) for one in ax.lines if one.get_linestyle() == "--"]
         assert dashed == [[], [0.2, 0.2], [0.6, 0.6]], "the first is for the legend"
         assert named(ax) == ["allowed: 2 alpha", "start", "end, played", "end, generated"]
+        # As in the paper: "the learned model's error (x axis) versus its fairness violation".
         assert (ax.get_xlabel(), ax.get_ylabel()) == (
-            "unfairness: spread of individual rates",
             "overall error",
+            "unfairness: spread of individual rates",
         )
 
     def test_many_rounds_make_few_pieces(self, models):
@@ -208,8 +213,10 @@ class TestErrorSpread:
         for bar, alpha, middle in zip(ax.patches, ALPHAS, shown.common_rate[:, 0], strict=True):
             low, high = max(0.0, middle - alpha), middle + alpha
             np.testing.assert_allclose([bar.get_x(), bar.get_width()], [low, high - low])
-        assert [label.get_text() for label in ax.get_yticklabels()] == ["0.05", "0.1", "0.15"]
-        assert (ax.get_xlabel(), ax.get_ylabel()) == ("individual error rate", "requested alpha")
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["0.1", "0.2", "0.3"]
+        # As in the paper: "the y axis measures the allowed fairness violation", 2 alpha.
+        assert ax.get_xlabel() == "individual error rate"
+        assert ax.get_ylabel() == "allowed spread: 2 alpha"
         assert set(named(ax)) == {
             "a person",
             "mean",
@@ -226,16 +233,14 @@ class TestErrorSpread:
         assert {"a person, false-positive", "a person, false-negative"} <= set(named(ax))
         assert rendered(ax)
 
-    def test_many_people_are_drawn_as_densities_quickly(self, curve):
+    def test_many_people_are_drawn_as_densities_and_not_one_by_one(self, curve):
         rng = np.random.default_rng(0)
         alpha = np.linspace(0.02, 0.22, 21)
         rates = tuple(np.clip(rng.normal(0.2, a, (MANY, 1)), 0.2 - a, 0.2 + a) for a in alpha)
         held = np.full((21, 1), 0.2)
         shown = ErrorSpreadDisplay(("error",), alpha, rates, held, held, held + 0.1)
-        start = time.perf_counter()
         ax = shown.plot()
         image = rendered(ax, "svg")
-        assert time.perf_counter() - start < 10
         assert len(image) < 2e6
         children, points = artists(ax)
         assert children < 150
@@ -299,10 +304,13 @@ class TestFrontiers:
         ax = FrontierDisplay.from_frontier(curve, tested).plot(y="near", corner=corner)
         at = tested.corners[corner or "both"]
         np.testing.assert_array_equal(line(ax, f"{name}, observed"), np.c_[ALPHAS, at.near])
+        np.testing.assert_array_equal(line(ax, "training"), np.c_[ALPHAS, tested.training.near])
+        if corner == "people":  # on the tasks learned from, where noise cannot be taken off
+            assert named(ax) == ["as requested", "training", f"{name}, observed"]
+            return
         np.testing.assert_array_equal(
             line(ax, f"{name}, without the noise"), np.c_[ALPHAS, at.denoised]
         )
-        np.testing.assert_array_equal(line(ax, "training"), np.c_[ALPHAS, tested.training.near])
         assert set(at.floor) <= set(ax.collections[0].get_paths()[0].vertices[:, 1])
 
     def test_training_alone_has_no_noise_and_no_intervals(self, curve):
@@ -359,13 +367,11 @@ class TestRates:
             "share of the people per 0.01",
         )
 
-    def test_many_people_are_drawn_quickly(self):
+    def test_many_people_are_not_drawn_one_by_one(self):
         rng = np.random.default_rng(0)
         before = rng.binomial(50, rng.uniform(0.1, 0.3, MANY)) / 50
-        start = time.perf_counter()
         ax = RatesDisplay.from_rates(before, before / 2 + 0.1, alpha=0.1).plot()
         image = rendered(ax, "svg")
-        assert time.perf_counter() - start < 5
         assert len(image) < 2e5
         assert artists(ax)[1] == 0
 
@@ -440,6 +446,63 @@ def test_displays_draw_on_axes_given_and_change_nothing(curve):
         shown.alpha = 0.1
     with pytest.raises(ValueError, match="read-only"):
         shown.mean[0] = 0.0
+
+
+PLOTS = {
+    "trajectories": lambda curve: TrajectoryDisplay.from_models(curve[0].model),
+    "error spread": ErrorSpreadDisplay.from_frontier,
+    "frontier": FrontierDisplay.from_frontier,
+    "rates": lambda curve: RatesDisplay.from_point(curve[0]),
+}
+PANELS = {
+    "audit": lambda curve: audit(np.eye(9), np.zeros((9, 9))).plot(),
+    "both panels of a frontier": lambda curve: FrontierDisplay.from_frontier(curve).figure(),
+}
+
+
+class TestPyplot:
+    """Notebooks show, after each cell, the figures that pyplot knows: each once."""
+
+    @pytest.mark.parametrize("name", PLOTS)
+    def test_knows_a_figure_where_no_axes_are_given(self, curve, name):
+        ax = PLOTS[name](curve).plot()
+        assert plt.get_fignums() == [ax.figure.number]
+        assert plt.gca() is ax
+        plt.close(ax.figure)
+        assert plt.get_fignums() == []
+
+    @pytest.mark.parametrize("name", PLOTS)
+    def test_knows_none_where_axes_are_given(self, curve, name):
+        PLOTS[name](curve).plot(Figure().subplots())
+        assert plt.get_fignums() == []
+
+    @pytest.mark.parametrize("name", PANELS)
+    def test_knows_figures_of_several_panels_which_are_returned_as_panels(
+        self, curve, name, tmp_path
+    ):
+        panels = PANELS[name](curve)
+        assert plt.get_fignums() == [panels.figure.number]
+        assert list(panels.axes) == panels.figure.axes
+        assert not isinstance(panels, Figure), "a notebook would show it twice"
+        assert "Figure" not in repr(panels)
+        panels.savefig(tmp_path / "panels.png")
+        assert (tmp_path / "panels.png").stat().st_size > 1000
+
+    def test_is_left_alone_by_reports_and_experiments(self, curve, people):
+        audit_report(audit(np.eye(9), np.zeros((9, 9))))
+        frontier_report(curve, people.Y)
+        figure, _ = panels(3.0, 1, 2)
+        figure.savefig(io.BytesIO())
+        assert plt.get_fignums() == []
+
+    def test_cannot_be_used_in_the_tests_of_commands(self):
+        """They run with a backend that cannot draw, and would fail if they used pyplot."""
+        code = (
+            "from averagefair.plots import RatesDisplay as R; R.from_rates([0, 1], [1, 0]).plot()"
+        )
+        run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True)
+        assert run(env={**environment(), "MPLBACKEND": "Agg"}).returncode == 0
+        assert "no_screen" in run(env=environment()).stderr
 
 
 class TestGrey:

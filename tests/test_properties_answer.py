@@ -65,8 +65,9 @@ def test_met_is_said_where_it_is_so_and_a_miss_is_warned_of(world, rate, alpha, 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model.fit(world.X, world.Y, world.people, world.tasks)
-    missed = [one for one in said if issubclass(one.category, ConvergenceWarning)]
-    assert bool(missed) == (not model.certificate_.met)
+    told = [str(one.message) for one in said if issubclass(one.category, ConvergenceWarning)]
+    assert any("NOT met" in one for one in told) == (not model.certificate_.met)
+    assert any("converge" in one for one in told) == model.certificate_.stop_reason.limit
     found = chances(model, world)
     if model.certificate_.met:
         assert fair_within(world, found, rate, alpha + 1e-6)

@@ -157,7 +157,8 @@ def test_a_model_audits_itself_as_it_was_measured(world, kind, alpha, oracle, so
     model = fit(world, rate=kind, alpha=alpha, oracle=oracle, solver=solver)
     found = model.audit(world.X, world.Y)
     same(found.people.rate, model.individual_rates_)
-    plain = audit(world.Y, chances(model, world), rate=kind, alpha=alpha, beta=0.0)
+    asked = {"rate": kind, "alpha": alpha, "beta": 0.0, "learned_tasks": True}
+    plain = audit(world.Y, chances(model, world), **asked)
     assert json.dumps(plain.to_dict()["people"]) == json.dumps(found.to_dict()["people"])
     if found.answer is not None and world.people is None:
         inside = found.answer.observed_beta <= 1e-9

@@ -55,6 +55,20 @@ def both_certified(one, other, **params):
     assert_same_optimum(*known)
 
 
+def fit_without_ties(world, **params):
+    """Fit, and pass over cases in which the weights of some round cancel but for rounding.
+
+    The paper's common rate of a round is 1[sum w > 0], without a tolerance: where the sum is 0,
+    its rounding decides, and with it the order of the people.
+    """
+    model = fit(world, **params)
+    several = params["rate"] if isinstance(params["rate"], list | tuple) else [params["rate"]]
+    rounds = model.mapping_.weights.reshape(-1, len(several), len(world.X))
+    size = np.abs(rounds).sum(axis=2)
+    assume((np.abs(rounds.sum(axis=2))[size > 0] > 1e-9 * size[size > 0]).all())
+    return model
+
+
 # --- fits ----------------------------------------------------------------------------------------
 
 
@@ -96,7 +110,7 @@ def test_a_weight_is_a_number_of_copies(world, rate, alpha, name, data, solver):
     repeated = world.take_people(np.repeat(np.arange(n), copies))
     params = {"rate": rate, "alpha": alpha, "oracle": EXACT[name][0]}
     both_certified(weighted, repeated, **params)
-    one, other = (fit(each, solver=solver, **params) for each in (weighted, repeated))
+    one, other = (fit_without_ties(each, solver=solver, **params) for each in (weighted, repeated))
     for figure in ("error", "common_rate", "deviation", "spread", "upper"):
         pair = [getattr(model.certificate_, figure) for model in (one, other)]
         np.testing.assert_allclose(*pair, rtol=1e-7, atol=1e-7)
@@ -111,7 +125,7 @@ def test_whoever_weighs_nothing_is_absent(world, rate, alpha, name, solver):
     without = world.take_people(present)
     params = {"rate": rate, "alpha": alpha, "oracle": EXACT[name][0]}
     both_certified(world, without, **params)
-    one, other = (fit(each, solver=solver, **params) for each in (without, world))
+    one, other = (fit_without_ties(each, solver=solver, **params) for each in (without, world))
     assert_same_outcome(one, other, 1e-7, rows=present, X=without.X)
 
 
@@ -121,7 +135,7 @@ def test_the_order_of_people_does_not_matter(world, rate, alpha, name, data, sol
     params = {"rate": rate, "alpha": alpha, "oracle": EXACT[name][0]}
     other = world.take_people(order)
     both_certified(world, other, **params)
-    one, two = (fit(each, solver=solver, **params) for each in (other, world))
+    one, two = (fit_without_ties(each, solver=solver, **params) for each in (other, world))
     assert_same_outcome(one, two, 1e-7, rows=order, X=world.X)
 
 
@@ -135,7 +149,7 @@ def test_somebody_without_a_label_changes_nothing(world, rate, alpha, name, valu
     )
     params = {"rate": rate, "alpha": alpha, "oracle": EXACT[name][0]}
     both_certified(world, more, **params)
-    one, other = (fit(each, solver=solver, **params) for each in (world, more))
+    one, other = (fit_without_ties(each, solver=solver, **params) for each in (world, more))
     assert len(world.X) in other.undefined_individuals_
     assert np.isnan(other.individual_rates_[-1]).all()
     other.individual_rates_ = other.individual_rates_[:-1]
@@ -151,7 +165,7 @@ def test_the_order_of_tasks_does_not_matter(world, rate, alpha, name, data, solv
     params = {"rate": rate, "alpha": alpha, "oracle": EXACT[name][0]}
     other = world.take_tasks(order)
     both_certified(world, other, **params)
-    one, two = (fit(each, solver=solver, **params) for each in (other, world))
+    one, two = (fit_without_ties(each, solver=solver, **params) for each in (other, world))
     assert_same_outcome(one, two, 1e-7, columns=order, X=world.X)
 
 
@@ -181,7 +195,7 @@ def test_a_task_without_labels_changes_nothing(world, rate, alpha, name, weight,
     )
     params = {"rate": rate, "alpha": alpha, "oracle": EXACT[name][0]}
     both_certified(world, more, **params)
-    one, other = (fit(each, solver=solver, **params) for each in (world, more))
+    one, other = (fit_without_ties(each, solver=solver, **params) for each in (world, more))
     assert_same_outcome(one, other, 1e-7, columns=np.arange(world.Y.shape[1]), X=world.X)
 
 

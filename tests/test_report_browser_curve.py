@@ -231,12 +231,18 @@ def assert_held_out(page, test):
     assert len(parts) == len(corners)
     for part, corner in zip(parts, corners, strict=True):
         head, *lines = part.locator("tr").all()
-        assert f"({corner.n} people, {corner.m} tasks)" in head.text_content()
+        learned = corner is test.people  # whose tasks were learned from
+        size = f"({corner.n} people, {corner.m} tasks{', as observed' if learned else ''})"
+        assert size in head.text_content()
         assert len(lines) == len(corner.alpha)
         for place, line in enumerate(lines):
             alpha, *cells = line.locator("th, td").all_text_contents()
             assert float(alpha) == pytest.approx(corner.alpha[place])
+            if learned:
+                assert cells[3:] == ["", "", ""]
             for name, cell in zip(CORNER_COLUMNS, cells, strict=True):
+                if learned and name in ("floor", "denoised", "sigma"):
+                    continue
                 value, *ends = re.split(r" \(| to |\)", cell.removesuffix(")"))
                 assert_written(value, round(getattr(corner, name)[place], 6))
                 wanted = ["low", "high"] if f"{name}_low" in vars(corner) else []
@@ -258,7 +264,11 @@ def test_what_carries_over_is_that_of_generalisation(browser, whole):
         for name in ("people", "tasks", "both"):
             corner = getattr(test, name)
             drawn = Chart(page, f"[data-corner={name}]")
-            for tone, column in (("blue", "near"), ("orange", "floor"), ("green", "denoised")):
+            columns = {"blue": "near", "orange": "floor", "green": "denoised"}
+            if name == "people":
+                columns = {"blue": "near"}
+                assert "noise" not in page.text_content(f"[data-corner={name}]")
+            for tone, column in columns.items():
                 line = [y for _, _, y in drawn.line(tone)]
                 known = getattr(corner, column)[~np.isnan(getattr(corner, column))]
                 np.testing.assert_allclose(line, known, atol=0.2 * drawn.pixel()[1])

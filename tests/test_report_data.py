@@ -381,7 +381,7 @@ def test_wrong_input_is_refused(whole):
     Y = people.Y
     with pytest.raises(InputError, match="80 training individuals; got 79"):
         frontier_report(curve, Y[1:])
-    with pytest.raises(InputError, match="12 tasks that were learned"):
+    with pytest.raises(InputError, match="12 tasks that the model learned"):
         frontier_report(curve, Y[:, 1:])
     with pytest.raises(InputError, match="rows in the same order"):
         frontier_report(curve, Y[::-1])

@@ -394,7 +394,7 @@ BAD = {
     ),
     "complex weights": (
         {"individual_weights": [1j, 1, 1, 1]},
-        ["individual weights", "must be numbers", "complex"],
+        ["individual weights", "must be real numbers", "complex"],
     ),
 }
 
@@ -560,8 +560,8 @@ def test_features_of_other_people_must_have_the_columns_learned_from():
     for bad, said in (
         (frame[["pay", "age"]], "order"),
         (frame.rename(columns={"pay": "wage"}), "unknown: wage; missing: pay"),
-        (frame[["age"]], "1 features, but 2"),
-        (np.zeros((1, 3)), "3 features, but 2"),
+        (frame[["age"]], "1 feature, but the model learned from 2"),
+        (np.zeros((1, 3)), "3 features, but the model learned from 2"),
         (frame.replace(4.0, np.nan), re.escape("row 1, column 'pay' is NaN")),
     ):
         with pytest.raises(InputError, match=said):

@@ -59,6 +59,7 @@ def test_promises():
     close(theory.in_sample(0.05, 0.1, 0.01), 0.15, 0, 0.99, 0.2)
     close(theory.over_new_individuals(0.05, 0.02, 0.01), 0.25, 0.02, 0.95, None)
     close(theory.over_new_tasks(0.05, 0.01), 0.20, 0, 0.94, None)
+    close(theory.over_new_tasks(0.05, 0.01, nu=0.1), 0.20, 0, 0.94, 0.2 + 1.05 * 0.1 / 24)
     close(theory.over_both(0.05, 0.02, 0.01), 0.30, 0.04, 0.88, None)
     close(theory.over_both(0.25, 0.9, 0.5), 1, 1, 0, None)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -104,6 +105,30 @@ def test_new_tasks_move_a_rate_by_at_most_alpha(alpha, nu, n, delta):
     assert 2 * math.sqrt(math.log(4 * n * T / delta) / (2 * m0)) <= alpha
 
 
+@given(alphas, nus, counts, chances, st.none() | shares)
+def test_the_error_over_new_tasks_is_within_the_excess_promised(alpha, nu, n, delta, rho_min):
+    """In sample 2 nu; then the learned and the best mapping move between the tasks."""
+    T, m0 = theory.rounds(alpha, nu, n), theory.tasks_per_round(alpha, nu, n, delta, rho_min)
+    learned = 2 * math.sqrt(math.log(4 * n * T / delta) / (2 * m0))
+    best = math.sqrt(math.log(2 / delta) / (2 * m0 * T))
+    promised = theory.over_new_tasks(alpha, delta, nu).error_excess
+    assert 2 * nu + learned + best <= promised
+    assert promised <= 2 * nu + 1.05 * nu * alpha
+    # The best mapping, fair within alpha over all tasks, is feasible on the training tasks.
+    assert math.sqrt(math.log(2 * n / delta) / (2 * m0 * T)) <= alpha
+
+
+def test_the_papers_inequality_s3_fails_at_small_nu():
+    """2 sqrt(log(4nT/delta) / (2 m0)) <= nu alpha, with the m0 that the paper's proof gives."""
+    alpha, nu, n, delta = 0.05, 0.005, 200, 0.05
+    B = (1 + 2 * nu) / alpha
+    T = 16 * B**2 * (1 + 2 * alpha) ** 2 * math.log(2 * n + 1) / nu**2
+    m0 = 2 * B**2 * math.log(2 * n * T / delta) / nu**2
+    moved = 2 * math.sqrt(math.log(4 * n * T / delta) / (2 * m0))
+    assert moved > nu * alpha * 1.001
+    assert moved <= 1.05 * nu / B < alpha  # what the theorem's fairness part needs, and ours
+
+
 @given(alphas, nus, counts, chances, shares)
 def test_false_positive_batches_bring_both_regrets_to_nu(alpha, nu, n, delta, rho_min):
     m0 = theory.tasks_per_round(alpha, nu, n, delta, rho_min)
@@ -122,7 +147,8 @@ def test_false_positive_batches_bring_both_regrets_to_nu(alpha, nu, n, delta, rh
     shares_in_sample = math.sqrt(math.log(8 * n * T / delta) / (2 * m0))
     assert max(estimates, theory.rho_estimate_error(n, m0, delta)) <= shares_in_sample
     assert rho_min - shares_in_sample >= worst
-    assert theory.tasks_needed(alpha, nu, n, delta, rho_min) == m0 * T
+    # T batches, and F_0 that the estimates come from.
+    assert theory.tasks_needed(alpha, nu, n, delta, rho_min) == m0 * (T + 1)
 
 
 @given(counts, st.integers(1, 1000), alphas, chances)
@@ -223,6 +249,46 @@ def test_individuals_needed_grows_with_every_demand():
         assert theory.individuals_needed(**{**base, **harder}) > n
 
 
+def fits(n, m, alpha, nu, beta, delta, d, rho):
+    """Whether n and m meet both conditions of the simultaneous theorem."""
+    B = (1 + 2 * nu) / alpha
+    T = math.ceil(16 * B**2 * (1 + 2 * alpha) ** 2 * math.log(2 * n + 1) / nu**2)
+    if rho is None:
+        m0 = math.ceil(2 * B**2 * math.log(2 * n * T / delta) / nu**2)
+    else:
+        m0 = math.ceil(288 * B**2 * math.log(8 * n * T / delta) / (nu * rho) ** 2)
+    enough_tasks = m >= m0 * (T if rho is None else T + 1) * (1 - 1e-12)
+    return enough_tasks and excess(n, alpha, nu, beta, delta, m, d) <= 1e-12 * n
+
+
+def test_sizes_for_both_at_once():
+    """Each grows with the other: m at your n, and n at your m, are not enough together."""
+    alpha, nu, beta, delta, d = 0.05, 0.1, 0.05, 0.004, 21
+    n, m = theory.sizes_for_both(alpha, nu, beta, delta, d)
+    assert (f"{n:.2e}", f"{m:.2e}") == ("2.19e+26", "6.69e+14")
+    apart = (
+        theory.individuals_needed(alpha, nu, beta, delta, 50, d),
+        theory.tasks_needed(alpha, nu, 200, delta),
+    )
+    assert not fits(*apart, alpha, nu, beta, delta, d, None)
+
+
+@settings(deadline=None)
+@given(
+    st.floats(0.01, 0.25), st.floats(0.01, 1), st.floats(0.01, 0.99), chances,
+    st.integers(1, 100), st.none() | st.floats(0.05, 1),
+)  # fmt: skip
+def test_sizes_for_both_fit_and_nothing_smaller_does(alpha, nu, beta, delta, d, rho):
+    n, m = theory.sizes_for_both(alpha, nu, beta, delta, d, rho_inf=rho)
+    case = (alpha, nu, beta, delta, d, rho)
+    assert fits(n, m, *case)
+    for share in (0.5, 0.9, 0.999):
+        assert not fits(math.floor(share * n), m, *case)
+        assert not fits(n, math.floor(share * m), *case)
+        # Fewer of both would need a smaller pair that fits: there is none on the way down.
+        assert not fits(math.floor(share * n), math.floor(share * m), *case)
+
+
 CALLS = {
     theory.slack: {"alpha": 0.1},
     theory.dual_bound: {"alpha": 0.1, "nu": 0.5},
@@ -242,9 +308,12 @@ CALLS = {
     theory.individuals_needed: {
         "alpha": 0.1, "nu": 0.5, "beta": 0.2, "delta": 0.1, "m": 5, "vc_dimension": 3
     },
+    theory.sizes_for_both: {
+        "alpha": 0.1, "nu": 0.5, "beta": 0.2, "delta": 0.1, "vc_dimension": 3, "rho_inf": 0.5
+    },
     theory.in_sample: {"alpha": 0.1, "nu": 0.5, "delta": 0.1},
     theory.over_new_individuals: {"alpha": 0.1, "beta": 0.2, "delta": 0.1},
-    theory.over_new_tasks: {"alpha": 0.1, "delta": 0.1},
+    theory.over_new_tasks: {"alpha": 0.1, "delta": 0.1, "nu": 0.5},
     theory.over_both: {"alpha": 0.1, "beta": 0.2, "delta": 0.1},
 }  # fmt: skip
 NEVER = [0, -0.1, math.nan, math.inf, -math.inf, "0.1", True]
@@ -254,6 +323,7 @@ OUTSIDE = {
     "beta": ("(0, 1)", [1.0]),
     "delta": ("(0, 1)", [1.0]),
     "rho_min": ("(0, 1]", [1.1]),
+    "rho_inf": ("(0, 1]", [1.1]),
     "rho_hat_min": ("(0, 1]", [1.1]),
     "rho_tilde_min": ("(0, 1]", [1.1]),
     "B": ("(0, inf)", []),
@@ -310,6 +380,7 @@ def test_half_a_sampling_term_is_refused(partial):
         (theory.tasks_per_round, (0.1, 0.5, 10, 0.5, 1e-200)),
         (theory.individuals_needed, (0.1, 0.5, 1e-200, 0.1, 5, 3)),
         (theory.individuals_needed, (1e-100, 0.5, 1e-100, 0.1, 5, 3)),
+        (theory.sizes_for_both, (1e-60, 0.5, 0.1, 0.1, 3)),
     ],
 )
 def test_answers_beyond_the_largest_float_are_refused(call, arguments):

@@ -7,8 +7,31 @@ The public names are listed in ``__init__.pyi``. Each is loaded when it is first
 importing the package costs next to nothing.
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
+
+
+class _Package(ModuleType):
+    """The type of this package: functions keep their names, and workers import it by name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Importing averagefair.frontier would put the module in the place of the function.
+        if name not in __all__ or value is not sys.modules.get(f"{__name__}.{name}"):
+            super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # cloudpickle knows plain modules only. Notebook functions that use `averagefair` reach
+        # the workers of joblib and Dask by way of it.
+        return import_module, (self.__name__,)
+
+
+# Set first: lazy_loader would otherwise set a type of its own, which cannot be pickled.
+sys.modules[__name__].__class__ = _Package
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -21,7 +21,7 @@ from averagefair.mixture import Mixture
 from averagefair.request import ROUNDING, Request
 from averagefair.solvers.iterate import Solution, StopReason
 from averagefair.spaces import Space, total_size
-from averagefair.text import plain
+from averagefair.text import counted, plain
 
 
 class Status(Enum):
@@ -99,6 +99,14 @@ class Certificate:
         Time in the solver.
     trouble : str
         What failed on the way, where something did.
+    unconstrained_error : float
+        Error of the oracle's answer where fairness has no weight. A heuristic oracle's first
+        answer need not be its best, so ``error`` may be lower. NaN where it is not known, as in
+        a model file of release 0.1.0.
+    coin_flip_error : float
+        Error of meeting the request by coin flips alone: of mixing them into the unconstrained
+        answer until all but a share beta are within the aim. NaN where it is not known, and with
+        ``max_influence``, which asks for no share.
     """
 
     request: Request
@@ -118,6 +126,8 @@ class Certificate:
     columns: int
     seconds: float
     trouble: str = ""
+    unconstrained_error: float = float("nan")
+    coin_flip_error: float = float("nan")
 
     @property
     def alpha(self) -> float:
@@ -150,7 +160,9 @@ class Certificate:
         facts : mapping
         """
         request = {one.name: facts[f"requested_{one.name}"] for one in fields(Request)}
-        own = {one.name: facts[one.name] for one in fields(cls) if one.name != "request"}
+        # Files of release 0.1.0 lack the errors to compare with.
+        known = {"unconstrained_error": None, "coin_flip_error": None, **facts}
+        own = {one.name: known[one.name] for one in fields(cls) if one.name != "request"}
         own = {name: float("nan") if value is None else value for name, value in own.items()}
         common = own.pop("common_rate")
         return cls(
@@ -164,11 +176,21 @@ class Certificate:
         )
 
     def __str__(self) -> str:
-        return "\n".join(
-            (self.asked(), self._reached(), self._effort(), self.status.value, self.trouble)
-        ).rstrip()
+        return "\n".join(line for _, line in self.lines())
 
     __repr__ = __str__
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what is known, line by line, each with what it is about."""
+        written = (
+            ("Asked", self.asked()),
+            ("Reached", self._reached()),
+            ("Compared", self.compared()),
+            ("Effort", self._effort()),
+            ("Proved", self.status.value),
+            ("Trouble", self.trouble),
+        )
+        return [(about, line) for about, line in written if line]
 
     def asked(self) -> str:
         """Say in one line what was asked and whether it was met."""
@@ -208,10 +230,21 @@ class Certificate:
             f"{', '.join(f'{rate:.4f}' for rate in common)}{known}"
         )
 
+    def compared(self) -> str:
+        """Say in one line what the error would be unconstrained, and by coin flips; or nothing."""
+        if np.isnan(self.unconstrained_error):
+            return ""
+        flips = f"; error with coin flips alone {self.coin_flip_error:.4f}"
+        return (
+            f"unconstrained error {self.unconstrained_error:.4f}"
+            f"{'' if np.isnan(self.coin_flip_error) else flips}"
+        )
+
     def _effort(self) -> str:
         return (
-            f"{self.rounds} rounds, {self.oracle_calls} oracle calls, {self.columns} columns in "
-            f"use, {self.seconds:.2f} s; stopped: {self.stop_reason.value}"
+            f"{counted(self.rounds, 'round')}, {counted(self.oracle_calls, 'oracle call')}, "
+            f"{counted(self.columns, 'column')} in use, {self.seconds:.2f} s; "
+            f"stopped: {self.stop_reason.value}"
         )
 
 
@@ -252,6 +285,7 @@ def certify(
         weights = solution.multipliers[0, :] - solution.multipliers[1, :]
         price = request.alpha * total_size(solution.multipliers)
         gap = upper - lagrangian(reached.error, rates, common, weights, price)
+    unconstrained, coin_flips = _to_compare(learner, solution)
     certificate = Certificate(
         request=request,
         aim=solution.aim,
@@ -272,8 +306,26 @@ def certify(
         columns=len(mixture.hypotheses),
         seconds=solution.seconds,
         trouble=solution.trouble,
+        unconstrained_error=unconstrained,
+        coin_flip_error=coin_flips,
     )
     return certificate, reached.on_host()
+
+
+def _to_compare(learner: Learner, solution: Solution) -> tuple[float, float]:
+    """Return the error of the unconstrained answer, and of meeting the request by coin flips."""
+    try:
+        free = learner.unconstrained()
+    except Exception:
+        # An oracle that failed on the way may fail again: the answer stands without this.
+        if not solution.trouble:
+            raise
+        return float("nan"), float("nan")
+    if solution.request.max_influence is not None:
+        return free.error, float("nan")
+    beta = solution.request.beta
+    kept = learner.constraints.kept_among_coin_flips(free.rates, solution.aim, beta)
+    return free.error, kept * free.error + 0.5 * (1.0 - kept)
 
 
 def _upper(error: float, off: Any, solution: Solution) -> float:

@@ -23,10 +23,6 @@ from averagefair.sample import FloatArray
 from averagefair.spaces import NUMPY, Space, to_host
 from averagefair.windows import fullest, narrowest
 
-# Weights that add up to less than this share of their sizes, and of what all errors weigh, which is
-# 1, cancel but for rounding.
-_TIE = 1e-12
-
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
@@ -112,17 +108,17 @@ class Constraints:
         return self.add_up(self.counts * values) / np.where(people > 0, people, 1.0)
 
     def best_common_rates(self, weights: Any) -> FloatArray:
-        """Return the Learner's gamma for these weights: 1 where they add up to more than 0.
+        """Return the Learner's gamma for these weights: 1[sum w > 0], as the paper has it.
 
-        Where they cancel but for rounding, or are nothing else, either would do, and it is 0.
+        The inequality is strict and has no tolerance, however small the weights are. Where the
+        weights cancel, either gamma is a best response, and the rounding of the sum decides.
 
         Parameters
         ----------
         weights : array, shape (N,)
             w, of either sign.
         """
-        size = 1.0 + self.add_up(self.space.xp.abs(weights))
-        return (self.add_up(weights) > _TIE * size).astype(np.float64)
+        return (self.add_up(weights) > 0).astype(np.float64)
 
     def deviation(self, rates: Any, common_rates: FloatArray) -> float:
         """Return the largest ``|R - gamma|``; 0 where nobody is constrained.
@@ -208,8 +204,50 @@ class Constraints:
         outside : float
             The share of people, from 0 to 1.
         """
+        if outside == 0.0:  # the spread exactly, however little somebody weighs
+            on_host = to_host(rates)
+            spreads = (np.ptp(on_host[stretch]) for stretch in filter(_some, self._stretches))
+            return float(max(spreads, default=0.0))
         windows = (narrowest(mine, outside, below) for mine, below in self._by_rate(rates))
         return max((window.width for window in windows), default=0.0)
+
+    def beyond(self, rates: Any, outside: float) -> NDArray[np.bool_]:
+        """Mark who lies beyond the narrowest window that leaves out no more than this share.
+
+        Each rate has a window of its own. Shape (N,), on the host.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        outside : float
+            The share of people, from 0 to 1.
+        """
+        on_host, marks = to_host(rates), np.zeros(len(self), dtype=bool)
+        if outside == 0.0:
+            return marks
+        windows = (narrowest(mine, outside, below) for mine, below in self._by_rate(on_host))
+        for stretch, window in zip(filter(_some, self._stretches), windows, strict=True):
+            mine = on_host[stretch]
+            marks[stretch] = (mine < window.low) | (mine > window.high)
+        return marks
+
+    def kept_among_coin_flips(self, rates: Any, slack: float, outside: float) -> float:
+        """Return the largest chance of these rates that, with coin flips else, keeps to the slack.
+
+        Coin flips err half the time on everybody, so they shrink every difference alike. All but
+        the share ``outside`` are to lie within the slack of a common rate.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        slack : float
+        outside : float
+            The share of people, from 0 to 1.
+        """
+        width = self.width(rates, outside)
+        return min(1.0, 2.0 * slack / width) if width > 0 else 1.0
 
     def _by_rate(self, rates: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield each rate's rates in ascending order, and the running sum of people from 0 on.
@@ -217,8 +255,12 @@ class Constraints:
         A rate that nobody has is passed over.
         """
         on_host = to_host(rates)
-        for stretch in self._stretches:
+        for stretch in filter(_some, self._stretches):
             mine = on_host[stretch]
-            if mine.size:
-                order = np.argsort(mine)
-                yield mine[order], np.append(0.0, np.cumsum(self.multiplicities[stretch][order]))
+            order = np.argsort(mine)
+            yield mine[order], np.append(0.0, np.cumsum(self.multiplicities[stretch][order]))
+
+
+def _some(stretch: slice) -> bool:
+    """Return whether there is anything in a stretch."""
+    return bool(stretch.stop > stretch.start)

@@ -6,8 +6,11 @@ majority's rule: left alone, classifiers err on the minority again and again.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from textwrap import fill
+
+from sklearn.exceptions import ConvergenceWarning
 
 from averagefair.auditing import Audit
 from averagefair.datasets import make_synthetic
@@ -32,8 +35,8 @@ class Demo:
     split : SyntheticPopulation
     curve : Frontier
         At the default alphas.
-    published : tuple of float
-        The error of the paper's own method at each of ``SHOWN``.
+    authors_setting : tuple of float
+        The error in the setting of the authors' published runs at each of ``SHOWN``.
     measured : Generalisation
         The curve on people and tasks held out.
     audit : Audit
@@ -42,7 +45,7 @@ class Demo:
 
     split: SyntheticPopulation
     curve: Frontier
-    published: tuple[float, ...]
+    authors_setting: tuple[float, ...]
     measured: Generalisation
     audit: Audit
 
@@ -82,16 +85,17 @@ class Demo:
                 "not look equal over 25 tasks.",
                 "",
                 "Learned so that everybody's error rate is within alpha of a common rate:",
-                table(IN_SAMPLE, map(_in_sample, shown, self.published)),
-                "columns: how many classifiers of each task are mixed. published: the error of",
-                "the paper's own method, 1000 rounds of exponentiated gradient. coin flips: the",
-                "error of mixing the unconstrained model with coin flips down to the same spread.",
+                table(IN_SAMPLE, map(_in_sample, shown, self.authors_setting)),
+                "columns: how many classifiers of each task are mixed. authors': the error in the",
+                "setting of the authors' published runs, 1000 rounds of exponentiated gradient.",
+                "coin flips: the error of mixing the unconstrained model with coin flips down to",
+                "the same spread.",
             ]
         )
 
 
 def run(callback: Callback | None = None) -> Demo:
-    """Learn the whole curve, hold the paper's method beside it, test and audit."""
+    """Learn the whole curve, hold the authors' setting beside it, test and audit."""
     split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
     curve = frontier(split.X, split.Y, ALPHAS, random_state=0, callback=callback)
     model, later = curve.model(CHOICE), split.Y_new_tasks
@@ -99,7 +103,7 @@ def run(callback: Callback | None = None) -> Demo:
     return Demo(
         split=split,
         curve=curve,
-        published=tuple(_published_error(alpha, split) for alpha in SHOWN),
+        authors_setting=tuple(_error_in_authors_setting(alpha, split) for alpha in SHOWN),
         measured=generalisation(
             curve,
             X_new=split.X_new,
@@ -124,25 +128,28 @@ IN_SAMPLE = (
     "common rate",
     "columns",
     "seconds",
-    "published",
+    "authors'",
     "coin flips",
 )
 OUT_OF_SAMPLE = "alpha", "training", "new people", "new tasks", "both new"
 
 
-def _published_error(alpha: float, split: SyntheticPopulation) -> float:
-    solver = ExponentiatedGradient.published()
-    return float(AverageFairClassifier(alpha=alpha, solver=solver).fit(split.X, split.Y).error_)
+def _error_in_authors_setting(alpha: float, split: SyntheticPopulation) -> float:
+    model = AverageFairClassifier(alpha=alpha, solver=ExponentiatedGradient.published())
+    with warnings.catch_warnings():
+        # To end after 1000 rounds, converged or not, is part of the setting.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return float(model.fit(split.X, split.Y).error_)
 
 
-def _in_sample(point: FrontierPoint, published: float) -> list[str]:
+def _in_sample(point: FrontierPoint, authors_setting: float) -> list[str]:
     known = point.certificate
     return [
         f"{point.alpha:.2f}",
         *(f"{figure:.3f}" for figure in (known.error, known.spread, known.common_rate)),
         str(known.columns),
         f"{known.seconds:.2f}",
-        f"{published:.3f}",
+        f"{authors_setting:.3f}",
         f"{point.coin_flips:.3f}",
     ]
 

@@ -150,7 +150,7 @@ class ClusterRows:
         """Read labels, a Dask collection or any other table."""
         if is_dask(Y):
             return read_dask(Y, "Y")
-        table = read_table(Y, "Y", one_column=True)
+        table = read_table(Y, "Y", labels=True)
         array = extra("dask.array", "dask")
         cells = array.from_array(table.cells, chunks=(self._rows(), -1))
         return table._replace(cells=cells)

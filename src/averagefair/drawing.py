@@ -7,6 +7,7 @@ Okabe and Ito (2008), and a dark blue for what was observed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import east_asian_width
@@ -50,14 +51,52 @@ SERIES = (
 
 
 def axes(ax: Any, size: tuple[float, float] = (5.5, 4.6)) -> Any:
-    """Return these axes, or those of a new figure of that size (in inches)."""
+    """Return these axes, or those of a new pyplot figure of that size (in inches).
+
+    Notebooks and ``pyplot.show`` show pyplot's figures only; ``pyplot.close`` frees them.
+    """
     if ax is not None:
         return ax
-    return new_figure(size).subplots()
+    return _pyplot().subplots(figsize=size, layout="constrained")[1]
+
+
+@dataclass(frozen=True, repr=False)
+class Panels:
+    """A figure of several panels that ``plot`` drew.
+
+    No Figure itself: a notebook shows pyplot's figures after each cell, and would show a Figure
+    that a cell returns a second time.
+
+    Attributes
+    ----------
+    figure : matplotlib.figure.Figure
+    axes : tuple of matplotlib.axes.Axes
+        The panels, from left to right.
+    """
+
+    figure: Any
+    axes: tuple[Any, ...]
+
+    @classmethod
+    def new(cls, count: int, size: tuple[float, float]) -> Panels:
+        """Return panels side by side, empty, in a new pyplot figure of that size (in inches)."""
+        figure, axes = _pyplot().subplots(1, count, figsize=size, layout="constrained")
+        return cls(figure, tuple(axes))
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Write the figure to a file, as ``figure.savefig`` does."""
+        self.figure.savefig(*args, **options)
+
+    def __repr__(self) -> str:
+        return f"Panels({len(self.axes)} axes)"
+
+
+def _pyplot() -> Any:
+    return extra("matplotlib.pyplot", "plots")
 
 
 def new_figure(size: tuple[float, float]) -> Any:
-    """Return an empty figure of that size, in inches."""
+    """Return an empty figure of that size, in inches, for a file: pyplot does not know it."""
     return extra("matplotlib.figure", "plots").Figure(figsize=size, layout="constrained")
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -62,6 +63,36 @@ def extra(module: str, name: str) -> Any:
             f"this needs {package}, which is not installed: pip install 'averagefair[{name}]'",
             name=package,
         ) from None
+
+
+@contextmanager
+def blaming(source: str | None, what: str) -> Iterator[None]:
+    """Turn an exception of something that was loaded into an InputError that names its file.
+
+    Parameters
+    ----------
+    source : str, optional
+        The file. None: nothing was loaded, and exceptions go on as they are.
+    what : str
+        The part that is used, for the message: "the classifier (SVC)".
+    """
+    try:
+        yield
+    except (InputError, SolverError, Warning):
+        raise
+    except MemoryError as error:  # perhaps too many people at once
+        if source:
+            error.add_note(f"(in {what}, which was loaded from {source})")
+        raise
+    except Exception as error:
+        if not source:
+            raise
+        said = str(error).strip().partition("\n")[0].rstrip(". ")
+        raise InputError(
+            f"{source}: {what} in this file failed with {type(error).__name__}: {said}. The file "
+            "was changed, or other versions of scikit-learn or NumPy wrote it. Get the file again "
+            "from its maker, or fit the model again."
+        ) from error
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -28,7 +28,7 @@ from averagefair.request import Request
 from averagefair.sample import Sample
 from averagefair.solvers import ColumnGeneration
 from averagefair.solvers.iterate import Callback, StopReason
-from averagefair.tables import read_table
+from averagefair.tables import check_name_types, read_table
 
 DEFAULT_ALPHA = 0.05
 
@@ -55,7 +55,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         fitted and applied once.
         Default: the better of least squares and logistic regression for each task, polished
         (:func:`~averagefair.oracles.default_oracle`); with ``ExponentiatedGradient`` least squares,
-        as published.
+        as in the authors' published runs.
     solver : Solver, optional
         Default: :class:`~averagefair.ColumnGeneration`.
     beta : float in [0, 1), default 0
@@ -175,8 +175,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         task_weight : array-like of shape (m,), optional
             How often a person meets each task, up to a common factor.
         ids : array-like of shape (n,), optional
-            Who each row is: names to report people by. Default: the index of a pandas table, else
-            numbers.
+            Who each row is: names to report people by, each once and none blank. Default: the
+            index of a pandas table (which may name a row twice), else numbers.
         """
         if y is None:
             raise InputError(
@@ -343,7 +343,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def audit(self, X: Any, Y: Any, *, classifiers: Mixture | None = None, **options: Any) -> Audit:
         """Audit the model on people whose labels are known.
 
-        Chances are audited, not draws: what is found is what the draws come to on average.
+        Chances are audited, not draws: what is found is what the draws come to on average. On the
+        tasks the model was learned from the audit shows what was observed on these very tasks and
+        estimates nothing for true rates, whether the people are new or not (``learned_tasks`` of
+        :func:`averagefair.audit`).
 
         Parameters
         ----------
@@ -352,9 +355,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             Labels of these people on the training tasks, in their order; blank where unobserved.
         classifiers : Mixture, optional
             Classifiers of other tasks, from ``extend``; ``Y`` has the labels on those. Fresh tasks
-            say what the model's promise is worth, the tasks it was learned from do not.
+            say what the model's promise is worth on tasks to come.
         **options
-            As for :func:`averagefair.audit`. Default: the model's own rate, alpha and beta.
+            As for :func:`averagefair.audit`. Default: the model's own rate, alpha and beta, and
+            ``learned_tasks=True`` for the tasks it was learned from.
         """
         trained = self._classifiers(X)
         used = trained if classifiers is None else classifiers
@@ -377,18 +381,31 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "rate": rates[0],
             "alpha": request.alpha,
             "beta": request.beta,
-            "individual_names": sample.individual_names if sample.indexed else None,
+            # An index may name a row twice. Then the labels' own index names the people.
+            "individual_names": sample.individual_names if sample.named_people else None,
             "task_names": used.task_names if distinct else None,
+            "learned_tasks": self._learned(used),
         }
+        if own["learned_tasks"] and not options.get("learned_tasks", True):
+            raise InputError(
+                "`learned_tasks` must not be False here: these are tasks the model was learned "
+                "from. Leave it out, or pass classifiers=model.extend(...) of other tasks."
+            )
         if options.get("alpha", 0.0) is None:
             del own["beta"]
         found = audit(Y, used.decision_probability(X), **(own | options))
         minded = []
-        if classifiers is None:
-            minded.append("the tasks are those the model was learned from, so they are not fresh.")
-            if np.ptp(self.task_weights_) > 0:
-                minded.append("tasks weigh alike here, though the model was fitted with weights.")
+        if used is trained and np.ptp(self.task_weights_) > 0:
+            minded.append("tasks weigh alike here, though the model was fitted with weights.")
         return replace(found, notes=(*found.notes, *minded))
+
+    def _learned(self, classifiers: Mixture) -> bool:
+        """Tell whether some tasks of these classifiers were learned from, as far as names tell."""
+        if classifiers is self.classifiers_:
+            return True
+        known = set(self.task_names_) - set(self.holdout_task_names_)
+        named = classifiers.named_tasks and self.classifiers_.named_tasks
+        return named and not known.isdisjoint(classifiers.task_names)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 - overall error on these people, in expectation over the draws.
@@ -432,8 +449,10 @@ def _look_at(X: Any) -> Any:
     What is on a cluster is looked at there; of a DataFrame its columns are known here.
     """
     if is_dask(X):
+        check_name_types(X)
         return X._meta if hasattr(X, "columns") else X
     read_table(X, "X", in_place=True)
+    check_name_types(X)
     return X
 
 
@@ -450,22 +469,28 @@ def resolve_solver(solver: Any) -> Any:
 
 
 def warn_if_missed(certificate: Certificate) -> None:
-    """Warn of a fit that ended early, or with less than was asked for."""
+    """Warn of a fit that ended before it converged, or with less than was asked for."""
+    reason, ended = certificate.stop_reason, ""
     if certificate.trouble:
-        warn(
-            f"the fit ended early ({certificate.trouble}); the model is the best answer so far "
-            f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
-            ConvergenceWarning,
+        ended = f"the fit ended early ({certificate.trouble})"
+    elif reason is StopReason.INTERRUPTED:
+        ended = "the fit was interrupted"
+    elif reason is StopReason.ROUNDS:
+        ended = f"the fit did not converge within its limit of rounds ({certificate.rounds})"
+    elif reason is StopReason.TIME:
+        ended = "the fit did not converge within its time limit"
+    said = [] if certificate.met else [certificate.asked()]
+    if ended:
+        said.append(
+            f"{ended}; the model is the best answer so far (error {certificate.error:.4f}, spread "
+            f"{certificate.spread:.6f})"
         )
-    if certificate.stop_reason is StopReason.INTERRUPTED:
-        warn(
-            "the fit was interrupted; the model is the best answer so far "
-            f"(error {certificate.error:.4f}, spread {certificate.spread:.6f}).",
-            ConvergenceWarning,
-        )
+    if not said:
+        return
+    if certificate.compared():
+        said.append(f"For comparison: {certificate.compared()}")
+    if reason.limit:
+        said.append("Raise max_rounds or time_limit to go on")
     if not certificate.met:
-        warn(
-            f"{certificate.asked()}. Stopped: {certificate.stop_reason.value}. Raise alpha, allow "
-            "more rounds, or use the default solver, which meets every alpha.",
-            ConvergenceWarning,
-        )
+        said.append("Raise alpha, or use the default solver, which meets every alpha")
+    warn(". ".join(said) + ".", ConvergenceWarning)

@@ -23,7 +23,8 @@ from averagefair.rates import resolve_rates
 from averagefair.request import Request
 from averagefair.solvers import ExponentiatedGradient
 from averagefair.solvers.iterate import Callback, Solution, StopReason
-from averagefair.text import exactly, table
+from averagefair.tables import read_numbers
+from averagefair.text import digits, exactly, table
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
 
@@ -385,14 +386,14 @@ def _solve_each(
 
 def _grid(alphas: ArrayLike) -> list[float]:
     try:
-        given = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
-    except (TypeError, ValueError):
+        given = np.atleast_1d(read_numbers(alphas, "alphas"))
+    except InputError:
         given = np.zeros((0, 0))
     if given.ndim != 1 or not given.size:
         raise InputError(f"`alphas` must be a list of numbers; got {alphas!r}.")
     grid, counts = np.unique(given, return_counts=True)
     if grid.size < given.size:
-        raise InputError(f"`alphas` must not repeat; {grid[counts > 1][0]:g} does.")
+        raise InputError(f"`alphas` must not repeat; {digits(grid[counts > 1][0])} does.")
     return [float(alpha) for alpha in grid]
 
 

@@ -1,7 +1,8 @@
 """What carries over: the trade-off curve on people and tasks held out, and how sure that is.
 
-The paper's figures of generalisation, with two things they lack: intervals, and how much of what is
-seen over few tasks is noise.
+The paper's figures of generalisation, with two things they lack: intervals, and, on new tasks, how
+much of what is seen over few tasks is noise. On the tasks learned from there is no such figure, for
+training people or new ones: what is shown is what was observed (see auditing/learned.py).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 
 from averagefair.auditing import Audit, audit
 from averagefair.auditing.frozen import Frozen
-from averagefair.auditing.spread import root
 from averagefair.checks import number_between
 from averagefair.errors import InputError
 from averagefair.frontier import Frontier, FrontierPoint
@@ -48,24 +48,28 @@ class Corner(Frozen):
     alpha : array, shape (k,)
         As requested.
     error, error_low, error_high : array, shape (k,)
-        Mean individual error, with its interval over people and tasks; no interval (NaN) on what
-        was learned from.
+        Mean individual error, with its interval over people and tasks; on learned tasks over new
+        people alone; no interval (NaN) in training.
     spread : array, shape (k,)
         Largest minus smallest individual rate.
     spread_floor : array, shape (k,)
-        What ``spread`` would be by noise alone, if all true rates were equal; NaN in training.
+        What ``spread`` would be by noise alone, if all true rates were equal; NaN on learned tasks.
     noise_share : array, shape (k,)
-        How much of the variance of the individual rates is noise of few tasks; NaN in training.
+        How much of the variance of the individual rates is noise of few tasks; NaN on learned
+        tasks.
     sd : array, shape (k,)
         Standard deviation of the individual rates, as observed.
     near : array, shape (k,)
         How far from a common rate all but 5% of the people are, as observed.
     floor : array, shape (k,)
-        What ``near`` would be by noise alone, if all true rates were equal; NaN in training.
+        What ``near`` would be by noise alone, if all true rates were equal; NaN on learned tasks.
     denoised : array, shape (k,)
-        ``near`` with the noise taken off, a point estimate; NaN in training.
+        ``near`` with the noise taken off, a point estimate; NaN on learned tasks.
     sigma, sigma_low, sigma_high : array, shape (k,)
-        By how much true rates differ (standard deviation), with its interval; NaN in training.
+        By how much true rates differ (standard deviation), with its interval; NaN on learned
+        tasks.
+    learned_tasks : bool
+        Whether the tasks are those learned from: then everything is as observed on these tasks.
     confidence : float
     """
 
@@ -85,6 +89,7 @@ class Corner(Frozen):
     sigma: FloatArray
     sigma_low: FloatArray
     sigma_high: FloatArray
+    learned_tasks: bool = False
     confidence: float = 0.95
 
 
@@ -153,9 +158,13 @@ def generalisation(
         }
         for name, (X, Y, classifiers) in wanted.items():
             if Y is not None and classifiers is not None:
-                parts.setdefault(name, []).append(_row(point, X, Y, classifiers, confidence))
-    corners = {name: _corner(rows, confidence) for name, rows in parts.items()}
-    return Generalisation(_corner([_training(point) for point in curve], confidence), **corners)
+                row = _row(point, X, Y, classifiers, confidence, learned=name == "people")
+                parts.setdefault(name, []).append(row)
+    corners = {
+        name: _corner(rows, confidence, learned=name == "people") for name, rows in parts.items()
+    }
+    training = _corner([_training(point) for point in curve], confidence, learned=True)
+    return Generalisation(training, **corners)
 
 
 def same_curve(curve: Frontier, measured: Generalisation | None) -> Generalisation:
@@ -178,10 +187,10 @@ def _of_what(measured: Any) -> str:
     return type(measured).__name__
 
 
-def _corner(rows: list[dict[str, Any]], confidence: float) -> Corner:
+def _corner(rows: list[dict[str, Any]], confidence: float, *, learned: bool) -> Corner:
     n, m = rows[0].pop("n"), rows[0].pop("m")
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
-    return Corner(n=n, m=m, confidence=confidence, **columns)
+    return Corner(n=n, m=m, learned_tasks=learned, confidence=confidence, **columns)
 
 
 def _training(point: FrontierPoint) -> dict[str, Any]:
@@ -237,7 +246,13 @@ def _deviation(rates: FloatArray, people: FloatArray) -> float:
 
 
 def _row(
-    point: FrontierPoint, X: Any, Y: Any, classifiers: Mixture, confidence: float
+    point: FrontierPoint,
+    X: Any,
+    Y: Any,
+    classifiers: Mixture,
+    confidence: float,
+    *,
+    learned: bool,
 ) -> dict[str, Any]:
     # Training people's features have been read, and mapped, already.
     trained = X is None
@@ -250,7 +265,7 @@ def _row(
     labels = np.where(signs == 0, np.nan, signs < 0)
 
     def judged(rate: Any) -> Audit:
-        return audit(labels, chances, rate=rate, confidence=confidence)
+        return audit(labels, chances, rate=rate, confidence=confidence, learned_tasks=learned)
 
     found = [judged(rate) for rate in resolve_rates(point.model.rate)]
     overall = next((one for one in found if one.rate == "error"), None) or judged("error")
@@ -266,7 +281,7 @@ def _row(
         "spread": widest.range.width,
         "spread_floor": 2 * widest.curve.at(0.0)["floor"],
         "noise_share": 1.0 - apart.reliability,
-        "sd": root(apart.raw),
+        "sd": apart.sd,
         "near": at["alpha"],
         "floor": at["floor"],
         "denoised": at["denoised"],

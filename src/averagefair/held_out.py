@@ -23,7 +23,9 @@ class HeldOut:
     Attributes
     ----------
     people, tasks, both : Measurement or None
-        None where no labels were given. Tasks are measured on the training people.
+        None where no labels were given. Tasks are measured on the training people. All as
+        observed: of new people it is what they meet on the tasks learned from, and says nothing of
+        their rates on other tasks.
     """
 
     people: Measurement | None = None

@@ -1,9 +1,9 @@
 """The Learner: the primal player, who answers multipliers with classifiers.
 
 Subroutine BEST (and BEST_fp of the appendix): given weights w = lambda+ - lambda-, the best
-common rate is gamma = 1[sum_i w_i > 0], and the best classifier of each task solves a
-cost-sensitive problem (:mod:`averagefair.costs`). With an exact oracle the answer is a true best
-response; otherwise it is only as good as the oracle.
+common rate is gamma = 1[sum_i w_i > 0], strictly and without a tolerance, and the best classifier
+of each task solves a cost-sensitive problem (:mod:`averagefair.costs`). With an exact oracle the
+answer is a true best response; otherwise it is only as good as the oracle.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ class Learner:
         leverage = xp.concat(list(self.cost_rule.leverage))
         self.stakes = self._places.take(objective) / self._places.take(leverage)
         self.calls = 0
+        self._unconstrained: Play | None = None
         self._report_undefined(~defined & present)
         check_reach(oracle, sample)
         with self._enough_room("binding the oracle"):
@@ -138,6 +139,13 @@ class Learner:
             Look at these tasks only (a fresh batch F_t); classifiers are learned for them alone.
         """
         return self._answer(self.cost_rule, weights, tasks)
+
+    def unconstrained(self) -> Play:
+        """Return the oracle's answer where fairness has no weight; it is asked once."""
+        if self._unconstrained is None:
+            nothing = self.sample.space.zeros(len(self.constraints))
+            self._unconstrained = self._answer(self.cost_rule, nothing, None)
+        return self._unconstrained
 
     def constants(self) -> list[Play]:
         """Return the plays "always 0" and "always 1"; they answer no weights."""

@@ -23,6 +23,7 @@ from averagefair.oracles.degenerate import warn_of_constant_tasks
 from averagefair.protocols import Hypothesis, Oracle
 from averagefair.sample import FloatArray, Sample
 from averagefair.spaces import is_foreign, take_rows
+from averagefair.text import counted
 from averagefair.threads import one_thread
 
 
@@ -118,7 +119,15 @@ class Mapping:
 
         Individual rates then differ from the full mapping's by at most alpha for everybody with
         high probability, once r reaches ``theory.sparse_support`` (Definition "Sparse Randomized
-        Classifiers" and the proof of the generalisation theorem).
+        Classifiers" and the proof of the generalisation theorem). That many draws also keep every
+        single decision's chance within alpha. For the rates of n people alone
+        log(2n / delta) / (2 alpha^2) draws suffice, with probability 1 - delta.
+
+        Here all tasks share the r draws, so the draws do not average out over tasks. Draws of
+        their own for each of m tasks would: a rate is then a mean of m r independent losses, and
+        by Hoeffding's inequality r = log(2n / delta) / (2 m alpha^2) suffices. With r = 1, one
+        classifier fixed for each task, every rate is within sqrt(log(2n / delta) / (2 m)) of the
+        mixture's.
 
         Parameters
         ----------
@@ -141,7 +150,8 @@ class Mapping:
 
     def __repr__(self) -> str:
         k = self.weights.shape[0]
-        return f"Mapping({k} rounds over {self.individuals.n} individuals, oracle={self.oracle!r})"
+        people = counted(self.individuals.n, "individual")
+        return f"Mapping({counted(k, 'round')} over {people}, oracle={self.oracle!r})"
 
 
 def merge_rounds(weights: Any, mixture: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:

@@ -93,17 +93,20 @@ class Meter:
         # Whole-number counts where tasks weigh alike: exact whatever the machine, and several
         # times faster than adding up floats.
         alike = len(b) > 0 and bool((b == b[0]).all())
-        self._task_weights: FloatArray | float = float(b[0]) if alike else b
+        self._task_weights: FloatArray | float = 1.0 if alike else b
+        unit = float(b[0]) if alike else 1.0
         self._complete = bool(sample.complete_tasks.all())
         xp = sample.space.xp
         negatives, positives = self._by_person(_label_shares)
-        self.rho = self._weigh(negatives, positives)
-        self.error_rho = negatives + positives
-        seen = xp.where(self.error_rho > 0, sample.counts, 0.0)
-        total = float(xp.sum(seen))
-        self.shares = seen / total if total > 0 else seen + float("nan")
-        self._rho_or_nan = xp.where(self.rho > 0, self.rho, float("nan"))
-        self._error_rho_or_one = xp.where(self.error_rho > 0, self.error_rho, 1.0)
+        counting, observed = self._weigh(negatives, positives), negatives + positives
+        self.rho, self.error_rho = counting * unit, observed * unit
+        self._people = xp.where(observed > 0, sample.counts, 0.0)
+        total = float(xp.sum(self._people))
+        self.shares = self._people / total if total > 0 else self._people + float("nan")
+        self._counting_or_nan = xp.where(counting > 0, counting, float("nan"))
+        self._observed_or_one = xp.where(observed > 0, observed, 1.0)
+        # How many decisions there are, where all of them count alike.
+        self._cells = total * len(b) if alike and self._complete and total > 0 else None
 
     def __call__(self, decide: Hypothesis | Decide) -> Measurement:
         """Return the overall error and everybody's rate under these decisions.
@@ -120,8 +123,7 @@ class Meter:
             )
             wrong = found[0] + found[1] if self._by_label else found[0]
             counted = self._weigh(*found) if self._by_label else self._weigh(wrong, None)
-            error = float(self.shares @ (wrong / self._error_rho_or_one))
-            return Measurement(error, counted / self._rho_or_nan)
+            return Measurement(self._error(wrong), counted / self._counting_or_nan)
 
     def mix(self, parts: Iterable[tuple[float, Hypothesis]]) -> Measurement:
         """Return what comes of each hypothesis with its chance, in expectation."""
@@ -130,6 +132,17 @@ class Meter:
             measured = self(hypothesis)
             error, rates = error + chance * measured.error, rates + chance * measured.rates
         return Measurement(error, rates)
+
+    def _error(self, wrong: Any) -> float:
+        """Return the overall error from everybody's mistakes.
+
+        Answers with as many mistakes must have the very same error: solvers compare errors, and a
+        difference in the last digit would decide which of two equally good answers is played.
+        Whole numbers add up without rounding, in any order.
+        """
+        if self._cells is not None:
+            return float(self._people @ wrong) / self._cells
+        return float(self.shares @ (wrong / self._observed_or_one))
 
     def _weigh(self, on_negatives: Any, on_positives: Any | None) -> Any:
         """Add up what is on label 0 and what on label 1, as each rate weighs them.
@@ -247,7 +260,7 @@ def individual_rates(
     array([0.2, nan])
     """
     labels = to_host(labels)
-    right = read_table(labels, "labels", one_column=True)
+    right = read_table(labels, "labels", labels=True)
     made = read_table(decisions, "decisions", one_column=True)
     chances = np.asarray(align(made, right, "decisions", "labels"), dtype=np.float64)
     if right.cells.dtype.kind == "f":

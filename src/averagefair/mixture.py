@@ -18,6 +18,8 @@ from averagefair.protocols import Hypothesis
 from averagefair.sample import FloatArray, Sample, check_columns, read_features
 from averagefair.sampling import id_keys, person_keys, task_keys, uniform
 from averagefair.spaces import Space
+from averagefair.tables import read_numbers
+from averagefair.text import counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +66,7 @@ class Mixture:
         object.__setattr__(self, "feature_names", sample.feature_names)
         object.__setattr__(self, "feature_count", sample.feature_count)
         object.__setattr__(self, "feature_map", sample.feature_map)
-        q = np.asarray(self.probabilities, dtype=np.float64)
+        q = read_numbers(self.probabilities, "probabilities")
         if q.shape != (len(self.hypotheses),) or not len(q):
             raise InputError(
                 f"a mixture needs one probability for each hypothesis and at least one; got "
@@ -184,7 +186,8 @@ class Mixture:
         return map_people(work, table, ids, len(self.task_names), dtype)
 
     def __repr__(self) -> str:
-        return f"Mixture({len(self.hypotheses)} hypotheses for {len(self.task_names)} tasks)"
+        hypotheses = counted(len(self.hypotheses), "hypothesis", "hypotheses")
+        return f"Mixture({hypotheses} for {counted(len(self.task_names), 'task')})"
 
 
 def merge_equal(

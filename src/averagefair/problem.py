@@ -108,7 +108,7 @@ class Problem:
             Y,
             individual_weights=sample_weight,
             task_weights=task_weight,
-            individual_names=None if ids is None else np.asarray(ids),
+            individual_names=ids,  # type: ignore[arg-type]
             dtype="float64" if dtype is None else dtype,
         )
         self.fingerprint = self.sample.fingerprint()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 from averagefair.checks import whole_number
 from averagefair.errors import InputError
 from averagefair.protocols import Rate
+from averagefair.tables import read_numbers
 
 _PARAMETERS = """
 
@@ -68,9 +70,9 @@ class _LabelRate:
             "mistake would count"
         )
         try:
-            rho = np.array(self.rho, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{rule}; {error}.") from None
+            rho = read_numbers(self.rho, "rho")
+        except InputError as error:
+            raise InputError(f"{rule}; {error}") from None
         if rho.ndim != 1 or not ((rho > 0) & (rho <= 1)).all():
             raise InputError(
                 f"{rule}; got shape {rho.shape} and values from {float(rho.min(initial=np.inf))!r} "
@@ -112,6 +114,30 @@ RATES: dict[str, type[_LabelRate]] = {
 }
 
 
+# What others call these rates, or the shares that are 1 minus them.
+_OTHER_NAMES = {
+    "error": ("accuracy", "acc", "err", "error_rate", "errors", "misclassification", "zero_one"),
+    "false_positive": ("fpr", "fp", "fall_out", "type_1", "tnr", "specificity", "fpaif"),
+    "false_negative": ("fnr", "fn", "miss_rate", "type_2", "tpr", "recall", "sensitivity"),
+}
+
+
+def meant(name: str) -> str | None:
+    """Return the rate that a word probably means; None where nothing is near.
+
+    Examples
+    --------
+    >>> meant("fpr"), meant("recall"), meant("false-negatives"), meant("speed")
+    ('false_positive', 'false_negative', 'false_negative', None)
+    """
+    word = name.strip().lower().replace("-", "_").replace(" ", "_")
+    for rate, others in _OTHER_NAMES.items():
+        if word in others:
+            return rate
+    near = get_close_matches(word.removesuffix("_rate"), RATES, 1)
+    return near[0] if near else None
+
+
 def spoken(name: str) -> str:
     """Return a rate's name as one says it: "false-positive"."""
     return name.replace("_", "-")
@@ -128,8 +154,10 @@ def resolve_rate(rate: str | Rate) -> Rate:
     if isinstance(rate, str) and rate in RATES:
         return RATES[rate]()
     if isinstance(rate, str | type) or not isinstance(rate, Rate):
+        near = meant(rate) if isinstance(rate, str) else None
         raise InputError(
             f"`rate` must be one of {sorted(RATES)}, a Rate, or a list of these; got {rate!r}."
+            + (f" Did you mean {near!r}?" if near else "")
         )
     weights = rate.negatives, rate.positives
     # Above 1 a share rho would be no share; below 0 a mistake would count in somebody's favour.

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
-from averagefair.errors import InputError
+from averagefair.errors import InputError, some_of, warn
 from averagefair.parts import Part, Work, blocks_in, results
 from averagefair.spaces import Space, is_foreign, is_mapped
-from averagefair.tables import Table, check_one_space, read_table
+from averagefair.tables import ROUNDED, Table, check_one_space, is_rounded, read_table
 
 FloatArray = NDArray[np.float64]
 SignArray = NDArray[np.int8]
@@ -146,7 +146,7 @@ class ArrayRows:
 
     def read_labels(self, Y: Any) -> Table:
         """Read labels of the same library and device."""
-        labels = read_table(Y, "Y", one_column=True, in_place=True)
+        labels = read_table(Y, "Y", labels=True, in_place=True)
         check_one_space(self.features, labels.cells, "the training sample", "Y")
         return labels
 
@@ -236,6 +236,7 @@ def check_precision(dtype: Any, space: Space) -> None:
 def finite_features(table: Table, dtype: str = "float64", first_row: int = 0) -> Any:
     """Return a table's cells as numbers of this precision, all of them finite."""
     space, kept = Space.of(table.cells), "float64" if dtype == "float64" else "float32"
+    _warn_of_rounding(table)
     with np.errstate(over="ignore", invalid="ignore"):
         cells = _contiguous(table.cells, space, kept)
         # One pass and no temporary: a sum is finite when every term is, overflow aside.
@@ -252,6 +253,21 @@ def finite_features(table: Table, dtype: str = "float64", first_row: int = 0) ->
             f"{kind}. Fill or drop such cells first, e.g. with sklearn.impute.SimpleImputer."
         )
     return cells
+
+
+def _warn_of_rounding(table: Table) -> None:
+    """Warn of features that are whole numbers, and too large for float64."""
+    rounded, cells = list(table.rounded), table.cells
+    if isinstance(cells, np.ndarray) and is_rounded(cells):
+        wrong = [column for column, part in enumerate(cells.T) if is_rounded(part)]
+        rounded += [table.columns[column] if table.columns else column for column in wrong]
+    if rounded:
+        what = "columns" if len(rounded) > 1 else "column"
+        warn(
+            f"X, {what} {some_of([repr(one) for one in rounded])}: {ROUNDED} If it says who a row "
+            "is, leave it out of X and pass it as ids.",
+            UserWarning,
+        )
 
 
 def _contiguous(cells: Any, space: Space, kept: str) -> Any:

@@ -20,14 +20,17 @@ from averagefair.distributed import cluster_rows, is_dask, read_dask
 from averagefair.errors import InputError, some_of
 from averagefair.parts import Part, Work
 from averagefair.rows import ArrayRows, FloatArray, Rows, SignArray, finite_features
+from averagefair.sampling import check_ids
 from averagefair.spaces import Space
 from averagefair.tables import (
     Table,
     check_same_rows,
+    is_missing,
     names_or_default,
     read_table,
     read_vector,
 )
+from averagefair.text import counted
 
 if TYPE_CHECKING:
     from averagefair.oracles.feature_map import FittedMap
@@ -58,7 +61,8 @@ class Sample:
     task_weights : array-like of shape (m,), optional
         How often a person meets each task, up to a common factor. Default: all alike.
     individual_names, task_names : sequence, optional
-        Names to report by. Default: the index of a pandas table, the columns of Y, else numbers.
+        Names to report by, each once. Default: the index of a pandas table (which may name a row
+        twice), the columns of Y, else numbers.
     dtype : {"float64", "float32", "tf32"}, default "float64"
         What features are kept in and products are computed in. "tf32" keeps float32 and rounds
         the products' factors, to no less than TF32 keeps, on a GPU's tensor cores.
@@ -111,9 +115,7 @@ class Sample:
     ) -> None:
         on_cluster = is_dask(X) or is_dask(Y)
         people = read_dask(X, "X") if on_cluster else read_table(X, "X", in_place=True)
-        labels = (
-            read_dask(Y, "Y") if on_cluster else read_table(Y, "Y", one_column=True, in_place=True)
-        )
+        labels = read_dask(Y, "Y") if on_cluster else read_table(Y, "Y", labels=True, in_place=True)
         _check_rows(people, labels)
         n = labels.cells.shape[0]
         index = labels.row_names if people.row_names is None else people.row_names
@@ -121,9 +123,7 @@ class Sample:
         read = cluster_rows if on_cluster else ArrayRows.read
         self._set(
             individual_weights=_people(individual_weights, n, index),
-            individual_names=_individual_names(
-                index if individual_names is None else individual_names, n
-            ),
+            individual_names=_individual_names(individual_names, index, n),
             feature_names=people.columns,
             indexed=individual_names is None and index is not None,
             rows=read(people, labels, tasks["task_names"], dtype),
@@ -152,6 +152,14 @@ class Sample:
     def d(self) -> int:
         """Number of features."""
         return self.rows.d
+
+    @property
+    def named_people(self) -> bool:
+        """Whether the individuals' names are a table's index that names each row once."""
+        if not self.indexed:
+            return False
+        names = self.individual_names.tolist()
+        return len(set(names)) == len(names) and not any(map(is_missing, names))
 
     @property
     def feature_count(self) -> int:
@@ -261,8 +269,8 @@ class Sample:
         if labels.cells.shape[0] != self.n:
             raise InputError(
                 f"a task is given by its labels on the {self.n} training individuals; got "
-                f"{labels.cells.shape[0]} rows. Pass one row for each training individual, in the "
-                "same order, blank where the label is unknown."
+                f"{counted(labels.cells.shape[0], 'row')}. Pass one row for each training "
+                "individual, in the same order, blank where the label is unknown."
             )
         if self.indexed:
             check_same_rows(self.individual_names, labels.row_names, "the training sample", "Y")
@@ -314,8 +322,8 @@ class Sample:
         other = named and self.named_tasks and self.task_names != tuple(names)
         if self.m != len(names) or other:
             raise InputError(
-                f"{what} must have the {len(names)} tasks that were learned, in their order; got "
-                f"{self.m}: {some_of(self.task_names)}."
+                f"{what} must have the {counted(len(names), 'task')} that the model learned, in "
+                f"their order; got {self.m}: {some_of(self.task_names)}."
             )
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Sample:
@@ -354,8 +362,9 @@ class Sample:
 def _check_rows(people: Table, labels: Table) -> None:
     if people.cells.shape[0] != labels.cells.shape[0]:
         raise InputError(
-            f"X and Y must have one row for each individual; got {people.cells.shape[0]} rows of X "
-            f"and {labels.cells.shape[0]} rows of Y (inconsistent numbers of samples)."
+            "X and Y must have one row for each individual; got "
+            f"{counted(people.cells.shape[0], 'row')} of X and "
+            f"{counted(labels.cells.shape[0], 'row')} of Y (inconsistent numbers of samples)."
         )
     if people.cells.shape[0] == 0:
         raise InputError("X and Y must have at least one row; got 0 rows.")
@@ -384,7 +393,10 @@ def read_features(X: Any, names: Sequence[str] | None, count: int) -> Any:
 def check_columns(table: Table, names: Sequence[str] | None, count: int) -> None:
     """Refuse features that are not those learned from, in their order."""
     if table.cells.shape[1] != count:
-        raise InputError(f"X has {table.cells.shape[1]} features, but {count} were learned from.")
+        raise InputError(
+            f"X has {counted(table.cells.shape[1], 'feature')}, but the model learned from "
+            f"{count:,}. Pass the columns it was fitted with."
+        )
     if table.columns is not None and names is not None and list(table.columns) != list(names):
         unknown = [name for name in table.columns if name not in set(names)]
         missing = [name for name in names if name not in set(table.columns)]
@@ -431,10 +443,18 @@ def _count_blanks(part: Part) -> int:
     return sum(int(count(part.signs[rows, :] == 0)) for rows in part.blocks(part.signs.shape[1]))
 
 
-def _individual_names(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:
-    out = np.arange(n) if names is None else np.asarray(names)
+def _individual_names(
+    names: Sequence[Any] | NDArray[Any] | None, index: NDArray[Any] | None, n: int
+) -> NDArray[Any]:
+    if names is None:
+        return np.arange(n) if index is None else index
+    out = np.asarray(names)
     if out.shape != (n,):
-        raise InputError(f"individual_names must give {n} names, one for each; got {out.shape}.")
+        raise InputError(
+            f"ids (individual_names) must give {counted(n, 'name')}, one for each row; got shape "
+            f"{out.shape}."
+        )
+    check_ids(names, "ids (individual_names)")
     return out
 
 

@@ -53,16 +53,43 @@ def id_keys(ids: ArrayLike) -> Keys:
     return state
 
 
-def id_text(ids: ArrayLike) -> NDArray[np.str_]:
-    """Write every id as text, the same whatever else is in the list: 7, 7.0 and "7" are alike."""
+def check_ids(ids: ArrayLike, what: str) -> None:
+    """Refuse ids of people that are blank or that name two rows; the first ones are named.
+
+    Examples
+    --------
+    >>> check_ids(["ann", "bo", "ann"], "ids")
+    Traceback (most recent call last):
+    averagefair.errors.InputError: ids must name each row once; 'ann' stands in rows 0 and 2...
+    """
+    text = id_text(ids, what, nul=True)
+    order = np.argsort(text, kind="stable")
+    again = np.flatnonzero(text[order[1:]] == text[order[:-1]])
+    if again.size:
+        first, second = order[again[0]], order[again[0] + 1]
+        several = len(np.unique(text[order[again]])) - 1
+        more = f", and {several:,} more likewise" if several else ""
+        raise InputError(
+            f"{what} must name each row once; {str(text[first])!r} stands in rows {first} and "
+            f"{second}{more}. Give each person one row, or leave {what} out."
+        )
+
+
+def id_text(ids: ArrayLike, what: str = "ids", *, nul: bool = False) -> NDArray[np.str_]:
+    """Write every id as text, the same whatever else is in the list: 7, 7.0 and "7" are alike.
+
+    The character NUL is refused. With ``nul`` another stands in its place, for comparing ids.
+    """
     # A list is read one by one: NumPy would turn [1, 2.5] into floats and ["a", None] into text.
     one_by_one = isinstance(ids, list | tuple)
     given: NDArray[Any] = np.array(ids, dtype=object) if one_by_one else np.asarray(ids)
     if given.ndim != 1:
-        raise InputError(f"ids must be one for each person; got an array of shape {given.shape}.")
+        raise InputError(f"{what} must be one for each person; got shape {given.shape}.")
     if given.dtype.kind == "O":
         text = [_one_id(value) for value in given]
-        _refuse_nul([one or "" for one in text])
+        if nul:
+            text = [one and one.replace("\x00", "\udc00") for one in text]
+        _refuse_nul([one or "" for one in text], what)
         blank = np.array([one is None for one in text], dtype=bool)
         given = np.array([one or "" for one in text], dtype=np.str_)
     elif given.dtype.kind == "f":
@@ -72,21 +99,25 @@ def id_text(ids: ArrayLike) -> NDArray[np.str_]:
         given = np.where(whole, numbers.astype(np.str_), given.astype(np.str_))
     else:
         blank = np.zeros(len(given), dtype=bool)
-        if given.dtype.kind == "U":
-            _refuse_nul(given.tolist())
+        if given.dtype.kind == "U" and not nul:
+            _refuse_nul(given.tolist(), what)
+        elif given.dtype.kind in "mM":
+            blank = np.isnat(given)
     if blank.any():
         raise InputError(
-            f"ids must not be blank; position {int(np.flatnonzero(blank)[0])} is. Its draws could "
-            "not be repeated."
+            f"{what} must not be blank; position {int(np.flatnonzero(blank)[0])} is. "
+            "Every row must say who it is: no None, no NaN."
         )
     return given.astype(np.str_)
 
 
-def _refuse_nul(text: list[str]) -> None:
+def _refuse_nul(text: list[str], what: str) -> None:
     """Refuse NUL in an id: NumPy drops it at the end of a word, and two people would be one."""
     for place, one in enumerate(text):
         if "\x00" in one:
-            raise InputError(f"ids must not hold the character NUL; position {place} has {one!r}.")
+            raise InputError(
+                f"{what} must not hold the character NUL; position {place} has {one!r}."
+            )
 
 
 def _one_id(value: Any) -> str | None:

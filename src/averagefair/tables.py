@@ -14,17 +14,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError, InputTypeError, some_of
 from averagefair.spaces import Space, is_foreign, to_host
+from averagefair.text import counted
+
+MOST_EXACT = 2**53
+"""Beyond this a float64 does not hold every whole number."""
+ROUNDED = "whole numbers above 2**53 are rounded, so that different ones may become the same."
+# Words for the label 0, in the example of how to code labels.
+_NEGATIVE = ("no", "n", "false", "f", "negative", "neg", "rejected", "denied", "bad", "low")
 
 
 class Table(NamedTuple):
-    """A table's cells with whatever names it came with (``None`` where it had none)."""
+    """A table's cells with whatever names it came with (``None`` where it had none).
+
+    ``rounded`` are columns of whole numbers, too large for float64, that became float64 in reading.
+    """
 
     cells: Any
     columns: tuple[str, ...] | None
     row_names: NDArray[Any] | None
+    rounded: tuple[Any, ...] = ()
 
 
-def read_table(data: Any, what: str, *, one_column: bool = False, in_place: bool = False) -> Table:
+def read_table(
+    data: Any,
+    what: str,
+    *,
+    one_column: bool = False,
+    in_place: bool = False,
+    labels: bool = False,
+) -> Table:
     """Read an array or DataFrame into a two-dimensional array; blanks become NaN.
 
     Parameters
@@ -36,18 +54,22 @@ def read_table(data: Any, what: str, *, one_column: bool = False, in_place: bool
         Whether one dimension, shape (rows,), may stand for a single column.
     in_place : bool, default False
         Whether arrays of PyTorch, CuPy and array-api-strict stay what they are.
+    labels : bool, default False
+        Whether the cells are labels: one dimension is a single task, and of words the message says
+        how to code them.
 
     Examples
     --------
     >>> read_table([[1, None], [0, 1]], "Y").cells
     array([[ 1., nan], [ 0.,  1.]])
     """
+    one_column |= labels
     frame = _as_frame(data, what)
     if isinstance(frame, nw.DataFrame):
-        return _read_frame(frame, what)
+        return _read_frame(frame, what, labels)
     if isinstance(frame, nw.Series) and one_column:
         named = None if frame.name in (None, "") else (str(frame.name),)
-        return Table(_column(frame, what)[:, None], named, _row_names(frame))
+        return Table(_column(frame, what, labels)[:, None], named, _row_names(frame))
     if hasattr(data, "toarray"):
         raise InputError(
             f"{what} is a sparse matrix ({type(data).__name__}); sparse input is not supported. "
@@ -64,7 +86,9 @@ def read_table(data: Any, what: str, *, one_column: bool = False, in_place: bool
             f"{what} must be a table, rows x columns; got an array of shape {cells.shape}. "
             "Reshape your data: .reshape(-1, 1) makes a single column, .reshape(1, -1) a row."
         )
-    return Table(_foreign_numbers(cells, what) if kept else _numeric(cells, what, None), None, None)
+    if kept:
+        return Table(_foreign_numbers(cells, what), None, None)
+    return Table(_numeric(cells, what, None, labels), None, None)
 
 
 def read_vector(
@@ -79,16 +103,53 @@ def read_vector(
         found = np.asarray(index)
         if len(found) == len(names):
             check_same_rows(names, found, "the sample", what)
-    try:
-        out = np.array(to_host(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be numbers; {error}.") from None
+    out = read_numbers(values, what)
     if out.shape != (count,):
         raise InputError(f"{what} must have shape ({count},), one for each; got {out.shape}.")
     if not np.isfinite(out).all():
         place = int(np.flatnonzero(~np.isfinite(out))[0])
         raise InputError(f"{what} must be finite; position {place} holds {float(out[place])!r}.")
     return out
+
+
+def read_numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Read real numbers of any shape into a new float64 array; complex ones are refused.
+
+    Examples
+    --------
+    >>> read_numbers([1, 1 + 2j], "weights")
+    Traceback (most recent call last):
+    averagefair.errors.InputError: weights must be real numbers; got complex ones...
+    """
+    try:
+        given = np.asarray(to_host(values))
+        if not _has_complex(given):
+            return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must be numbers; {error}.") from None
+    raise InputError(
+        f"{what} must be real numbers; got complex ones, whose imaginary part would be lost. Pass "
+        "the real part (.real) if it is what you mean."
+    )
+
+
+def _has_complex(cells: NDArray[Any]) -> bool:
+    if cells.dtype.kind == "O":
+        return any(isinstance(value, complex | np.complexfloating) for value in cells.flat)
+    return bool(cells.dtype.kind == "c")
+
+
+def check_name_types(X: Any) -> None:
+    """Refuse columns of which some have strings for names and others have not."""
+    names = list(getattr(X, "columns", ()))
+    words = [name for name in names if isinstance(name, str)]
+    if words and len(words) < len(names):
+        other = next(name for name in names if not isinstance(name, str))
+        raise InputTypeError(
+            "X's columns must all have string names, or none of them; got "
+            f"{words[0]!r} and {other!r} ({type(other).__name__}). Make them strings first: "
+            "X.columns = X.columns.astype(str)."
+        )
 
 
 def names_or_default(
@@ -99,7 +160,9 @@ def names_or_default(
         return tuple(f"{prefix}{position}" for position in range(count))
     out = tuple(str(name) for name in names)
     if len(out) != count:
-        raise InputError(f"{what} must give {count} names, one for each; got {len(out)}.")
+        raise InputError(
+            f"{what} must give {counted(count, 'name')}, one for each; got {len(out):,}."
+        )
     _refuse_twins(out, what)
     return out
 
@@ -244,15 +307,17 @@ def _as_frame(data: Any, what: str) -> Any:
         raise InputError(f"{what} could not be read as a table: {error}") from error
 
 
-def _read_frame(frame: nw.DataFrame[Any], what: str) -> Table:
+def _read_frame(frame: nw.DataFrame[Any], what: str, labels: bool) -> Table:
     columns = tuple(str(name) for name in frame.columns)
     _refuse_twins(columns, f"{what}'s columns")
-    parts = [_column(part, what) for part in frame.iter_columns()]
+    parts = [_column(part, what, labels) for part in frame.iter_columns()]
     dtype = np.result_type(*(part.dtype for part in parts)) if parts else np.dtype(float)
     cells = np.empty((len(frame), len(parts)), dtype=dtype)
     for position, part in enumerate(parts):
         cells[:, position] = part
-    return Table(cells, columns, _row_names(frame))
+    kept = frame if dtype.kind == "f" else frame.select([])
+    rounded = tuple(str(one.name) for one in kept.iter_columns() if _too_large(one))
+    return Table(cells, columns, _row_names(frame), rounded)
 
 
 def _row_names(frame: Any) -> NDArray[Any] | None:
@@ -266,14 +331,37 @@ def _refuse_twins(names: Sequence[str], what: str) -> None:
         raise InputError(f"{what} must have distinct names; {twin!r} stands more than once.")
 
 
-def _column(column: Any, what: str) -> NDArray[Any]:
+def _too_large(column: Any) -> bool:
+    """Tell whether a column has whole numbers that float64 does not hold."""
+    if not column.dtype.is_integer():
+        return False
+    return is_rounded(np.asarray(column.drop_nulls().to_numpy()))
+
+
+def is_rounded(numbers: NDArray[Any]) -> bool:
+    """Tell whether there are whole numbers among these that float64 does not hold.
+
+    Examples
+    --------
+    >>> is_rounded(np.array([2**53, 2**60])), is_rounded(np.array([2**53 + 1]))
+    (False, True)
+    """
+    if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
+        return False
+    if max(int(numbers.max()), -int(numbers.min())) <= MOST_EXACT:
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool((numbers.astype(np.float64).astype(numbers.dtype) != numbers).any())
+
+
+def _column(column: Any, what: str, labels: bool) -> NDArray[Any]:
     if column.dtype == nw.Boolean or column.dtype.is_numeric():
         if column.null_count() == 0:
             return np.asarray(column.to_numpy())
         return np.asarray(column.cast(nw.Float64).fill_null(float("nan")).to_numpy(), dtype=float)
     cells = np.empty((len(column), 1), dtype=object)
     cells[:, 0] = column.to_list()
-    return _numeric(cells, what, str(column.name))[:, 0]
+    return _numeric(cells, what, str(column.name), labels)[:, 0]
 
 
 def _foreign_numbers(cells: Any, what: str) -> Any:
@@ -305,12 +393,12 @@ def _as_array(data: Any, what: str) -> NDArray[Any]:
         ) from error
 
 
-def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]:
+def _numeric(cells: NDArray[Any], what: str, column: str | None, labels: bool) -> NDArray[Any]:
     if cells.dtype.kind in "fiub":
         return cells
     if cells.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {what} holds complex numbers.")
-    if cells.dtype.kind in "OUS":
+    if cells.dtype.kind in "OUS" and not _has_complex(cells):
         try:
             return cells.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -320,19 +408,38 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None) -> NDArray[Any]
         try:
             out[place] = _number(value)
         except (TypeError, ValueError, OverflowError) as error:
+            value = value.item() if isinstance(value, np.generic) else value
+            where = f"row {place[0]}, column {place[1] if column is None else repr(column)}"
+            if labels and isinstance(value, str):
+                raise InputError(
+                    f"{what} must hold 0 and 1, blank where unknown; {where} holds {value!r}. "
+                    f"{_coding(cells[:, place[1]], what, column)}"
+                ) from None
             kind = InputTypeError if isinstance(error, TypeError) else InputError
             raise kind(
-                f"{what} must hold numbers; row {place[0]}, column "
-                f"{place[1] if column is None else repr(column)} holds {value!r} (argument must be "
-                "a string or a number that float() reads). Encode it as a number first."
+                f"{what} must hold numbers; {where} holds {value!r} (argument must be a string or "
+                "a number that float() reads). Encode it as a number first."
             ) from None
     return out
+
+
+def _coding(cells: NDArray[Any], what: str, column: str | None) -> str:
+    """Say how to code a column of labels in words."""
+    words = sorted({str(cell) for cell in cells if isinstance(cell, str) and cell.strip()})
+    if len(words) != 2:
+        return "Code the labels as 0 and 1 first, and unknown ones as NaN."
+    words.sort(key=lambda word: word.strip().lower() not in _NEGATIVE)
+    text = f"Code the labels first, e.g. {words[0]!r} as 0 and {words[1]!r} as 1"
+    if column is None:
+        return f"{text}."
+    codes = {word: code for code, word in enumerate(words)}
+    return f"{text}: {what}[{column!r}] = {what}[{column!r}].map({codes})."
 
 
 def _number(value: Any) -> float:
     if is_missing(value) or (isinstance(value, str) and value.strip() == ""):
         return float("nan")
-    if isinstance(value, dict | list | tuple | set | np.ndarray):
+    if isinstance(value, dict | list | tuple | set | np.ndarray | complex | np.complexfloating):
         raise TypeError
     return float(value)
 

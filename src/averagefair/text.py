@@ -46,6 +46,28 @@ def figure(value: float, digits: int = 3, sign: str = "") -> str:
     return format(rounded, f"{sign}.{digits}f")
 
 
+def counted(number: int, what: str, many: str | None = None) -> str:
+    """Write a number of things, one or many.
+
+    Examples
+    --------
+    >>> counted(1, "task"), counted(1200, "task"), counted(2, "person", "people")
+    ('1 task', '1,200 tasks', '2 people')
+    """
+    return f"{number:,} {what if number == 1 else many or f'{what}s'}"
+
+
+def digits(value: float) -> str:
+    """Write a number with as many digits as it takes to tell it from every other.
+
+    Examples
+    --------
+    >>> digits(2.0), digits(1.0000001), digits(0.5)
+    ('2', '1.0000001', '0.5')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
 def exactly(value: float) -> str:
     """Write a number that somebody chose, with two decimals or as many as it has.
 

@@ -2,6 +2,7 @@
 
 A common rate gamma and a slack alpha are a closed window [gamma - alpha, gamma + alpha]. The
 definition of average individual fairness asks for *some* gamma, so the window may lie anywhere.
+:func:`common_rate` chooses the gamma that every sentence, picture, flag and table uses.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Window(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """The common rate that is nearest to everybody inside."""
+        """The number that is nearest to everybody inside."""
         return 0.5 * (self.low + self.high)
 
 
@@ -91,6 +92,28 @@ def fullest(
     left_out = below[-1] - inside[best]
     share = left_out / below[-1] if left_out > ROUNDING * below[-1] else 0.0
     return Window(float(rates[best]), float(rates[ends[best] - 1])), float(share)
+
+
+def common_rate(rates: FloatArray, alpha: float | None) -> float:
+    """Return the one common rate: the centre of the fullest window of width 2 alpha.
+
+    Nobody's choice of gamma has more people within alpha. Without an alpha there is no window, and
+    the common rate is the mean rate. NaN where nobody has a rate.
+
+    Parameters
+    ----------
+    rates : array, shape (n,), ascending
+    alpha : float or None
+
+    Examples
+    --------
+    >>> rates = np.repeat([0.1, 0.5], [150, 50])
+    >>> common_rate(rates, alpha=0.05), common_rate(rates, alpha=None)
+    (0.1, 0.2)
+    """
+    if alpha is not None:
+        return fullest(rates, 2.0 * alpha)[0].middle
+    return float(rates.mean()) if rates.size else math.nan
 
 
 def depth(lows: FloatArray, highs: FloatArray) -> int:

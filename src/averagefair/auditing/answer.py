@@ -9,14 +9,15 @@ from typing import Any
 
 from averagefair.auditing.curve import Curve
 from averagefair.auditing.intervals import Evidence
+from averagefair.auditing.learned import REASON
 from averagefair.auditing.spread import Spread
 from averagefair.sample import FloatArray
 from averagefair.text import percent
-from averagefair.windows import ROUNDING, fullest, outside_at_least_and_most
+from averagefair.windows import ROUNDING, common_rate, fullest, outside_at_least_and_most
 
 
 class Verdict(Enum):
-    """What an audit can say of a request; true at its confidence.
+    """What an audit can say of a request on fresh tasks; true at its confidence.
 
     Attributes
     ----------
@@ -46,15 +47,17 @@ class Answer:
     observed_alpha : float
         How far all but a share beta are from a common rate, as observed.
     common_rate : float
-        The middle of the narrowest window that holds all but a share beta of the rates observed.
+        The centre of the window of width 2 alpha that holds the most people. People further than
+        alpha from it are outside.
     floor : float
         What ``observed_alpha`` would be if all true rates were equal.
     denoised_alpha : float
         A point estimate of alpha(beta) of the true rates; NaN where the noise cannot be told.
     cap : float
         An upper bound on it.
-    verdict : Verdict
-        Of the *true* rates. By people's intervals it speaks of the people audited, and is
+    verdict : Verdict or None
+        Of the *true* rates; None for tasks that were learned from, which tell nothing of those.
+        By people's intervals it speaks of the people audited, and is
         wrong at most 1 - confidence of the time. By the true spread it speaks of the population
         they are from, and that holds about so often: the interval of sigma2 is an approximation,
         at its weakest where a few people are far worse off than the rest. It takes either end of
@@ -71,7 +74,7 @@ class Answer:
     floor: float
     denoised_alpha: float
     cap: float
-    verdict: Verdict
+    verdict: Verdict | None
     reason: str
 
     @property
@@ -82,17 +85,21 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, the verdict in words."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return fields | {"verdict": self.verdict.value, "met_as_observed": self.met_as_observed}
+        verdict = None if self.verdict is None else self.verdict.value
+        return fields | {"verdict": verdict, "met_as_observed": self.met_as_observed}
 
     def statement(self) -> str:
         """Say it in plain words."""
         who = "everybody" if self.beta == 0 else f"all but {percent(self.beta)} of the people"
+        where = " on these tasks" if self.verdict is None else ""
         text = (
-            f"Requested: {who} within {self.alpha:g} of a common rate. As observed it is "
+            f"Requested: {who} within {self.alpha:g} of a common rate. As observed{where} it is "
             f"{'met' if self.met_as_observed else 'not met'}: {percent(self.observed_beta)} are "
             "outside."
         )
-        if self.floor > self.alpha:
+        if self.verdict is None:
+            return text
+        if self.floor > self.alpha and self.verdict is Verdict.OPEN:
             text += (
                 " That says little: if all true rates were equal, noise alone would show "
                 f"{self.floor:.3f} in place of {self.alpha:g}."
@@ -106,7 +113,7 @@ def answer(
     rates: FloatArray,
     line: Curve,
     spread: Spread,
-    known: Evidence,
+    known: Evidence | None,
     delta: float,
 ) -> Answer:
     """Answer a request.
@@ -117,20 +124,20 @@ def answer(
     line : Curve
         With a row for ``beta``.
     spread : Spread
-    known : Evidence
-        Of everybody's intervals.
+    known : Evidence or None
+        Of everybody's intervals; None for tasks that were learned from: no verdict.
     delta : float
         1 - confidence.
     """
     outside = fullest(rates, 2.0 * alpha)[1]
     at = line.at(beta)
-    said, reason = _verdict(alpha, beta, spread, known, delta)
+    said, reason = (None, REASON) if known is None else _verdict(alpha, beta, spread, known, delta)
     return Answer(
         alpha=alpha,
         beta=beta,
         observed_beta=outside,
         observed_alpha=at["alpha"],
-        common_rate=at["common_rate"],
+        common_rate=common_rate(rates, alpha),
         floor=at["floor"],
         denoised_alpha=at["denoised"],
         cap=at["cap"],
@@ -159,7 +166,7 @@ def _verdict(
         return Verdict.NOT_MET, f"{percent(least)} at least are outside, by people's intervals"
     # Chebyshev: no more than sigma^2 / alpha^2 lie further than alpha from the mean.
     highest, lowest = spread.sigma2.high, spread.sigma2.low
-    if spread.upper > 0 and highest <= beta * alpha**2:
+    if 0 < highest <= beta * alpha**2:
         share = highest / alpha**2
         return Verdict.MET, f"{percent(share)} at most are outside, by the estimated true spread"
     # Rates within alpha of gamma but for a share beta, all in [0, 1], vary no more than this.

@@ -40,7 +40,7 @@ class ChanceTest(Frozen):
     Attributes
     ----------
     p : float
-        The p-value; NaN where nobody has a rate.
+        The p-value; NaN where nobody has a rate, and for tasks that were learned from.
     statistic : float
         U: the sum of squared deviations of the rates, less what the cells' own noise adds.
     flipped : array, shape (flips,)
@@ -70,6 +70,10 @@ class ChanceTest(Frozen):
         return 2.0 ** (1 - self.units) if self.enumerated else 1.0 / (FLIPS + 1)
 
 
+NOT_TESTED = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
+"""Where there is nothing to test: nobody has a rate, or the tasks were learned from."""
+
+
 @dataclass(frozen=True, eq=False)
 class Centered:
     """What the mean's interval, the test and the noise floor need of Z.
@@ -95,8 +99,7 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
     """Make Z in one pass over the losses, and of it the test and the draws of chance."""
     live, n = tally.live, int(np.count_nonzero(tally.rated))
     if not n:
-        test = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
-        return Centered(np.zeros(0), 0.0, test, np.empty((0, 1)))
+        return Centered(np.zeros(0), 0.0, NOT_TESTED, np.empty((0, 1)))
     flips, floor, enumerated = _choose_signs(rng, live.size, n)
     by_gram, drawn = live.size <= LARGEST_GRAM, floor.shape[1]
     signs = floor if by_gram else np.hstack([floor, flips])

@@ -1,7 +1,8 @@
 """Two audits side by side: before and after, ours and theirs, on the same people and tasks.
 
 Whatever people and tasks share cancels in a paired difference, so that its interval is far
-narrower than two intervals held against each other.
+narrower than two intervals held against each other. Where either audit is of tasks that were
+learned from, changes are as observed on these tasks, and nothing is estimated for true rates.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from averagefair.auditing.chance import EPSILON
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.intervals import Interval
+from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.losses import BoolArray
-from averagefair.auditing.mean import mean_rate
+from averagefair.auditing.mean import mean_over_people, mean_rate
 from averagefair.auditing.people import evidence, fill_in
 from averagefair.auditing.result import Audit
 from averagefair.auditing.words import USUAL_BETA
@@ -28,6 +30,7 @@ from averagefair.rates import spoken
 from averagefair.sample import FloatArray
 from averagefair.tables import check_same_rows
 from averagefair.text import figure, percent, plain, table
+from averagefair.windows import ROUNDING
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,10 +43,12 @@ class PairedPeople(Frozen):
     before, after, difference : arrays, shape (n,)
         NaN where the person has no rate.
     low, high : arrays, shape (n,)
-        The interval of that person's difference alone (Agresti and Min's, for paired counts).
+        The interval of that person's difference alone (Agresti and Min's, for paired counts); NaN
+        for tasks that were learned from.
     better, worse : bool arrays, shape (n,)
         Of whom it can be shown, one by one and all people considered (delta / n each): by the
         exact sign test on the tasks that came out differently, or by KL-Chernoff for chances.
+        Nobody for tasks that were learned from.
     """
 
     name: NDArray[Any]
@@ -72,9 +77,11 @@ class Comparison:
     ----------
     before, after : Audit
     mean : Estimate
-        The change of the mean rate, after less before, with an interval over people and tasks.
+        The change of the mean rate, after less before, with an interval over people and tasks;
+        over people alone for tasks that were learned from.
     sigma2 : Estimate
-        The change of the de-noised variance of true rates, with a paired jackknife interval.
+        The change of the de-noised variance of true rates, with a paired jackknife interval; NaN
+        for tasks that were learned from.
     people : PairedPeople
     """
 
@@ -83,6 +90,11 @@ class Comparison:
     mean: Estimate
     sigma2: Estimate
     people: PairedPeople
+
+    @property
+    def learned_tasks(self) -> bool:
+        """Whether either audit is of tasks that were learned from."""
+        return self.before.learned_tasks or self.after.learned_tasks
 
     def to_frame(self) -> Any:
         """Return everybody's row as a pandas DataFrame by name (pandas must be installed)."""
@@ -100,6 +112,7 @@ class Comparison:
                 "figures": figures,
                 "mean_change": self.mean.to_dict(),
                 "sigma2_change": self.sigma2.to_dict(),
+                "learned_tasks": self.learned_tasks,
                 "people": self.people.to_dict(),
             }
         )
@@ -110,15 +123,20 @@ class Comparison:
         one, other = self.before, self.after
         before, after = one.curve.at(USUAL_BETA), other.curve.at(USUAL_BETA)
         yield "mean rate", one.mean.value, other.mean.value, self.mean, 4
-        variances = one.spread.sigma2.value, other.spread.sigma2.value
-        yield "variance of true rates", *variances, self.sigma2, 6
-        yield "true standard deviation", one.spread.sigma, other.spread.sigma, None, 4
+        if self.learned_tasks:
+            yield "standard deviation, as observed", one.spread.sd, other.spread.sd, None, 4
+        else:
+            variances = one.spread.sigma2.value, other.spread.sigma2.value
+            yield "variance of true rates", *variances, self.sigma2, 6
+            yield "true standard deviation", one.spread.sigma, other.spread.sigma, None, 4
         yield f"alpha for all but {USUAL_BETA:.0%}", before["alpha"], after["alpha"], None, 4
-        yield "... without the noise", before["denoised"], after["denoised"], None, 4
+        if not self.learned_tasks:
+            yield "... without the noise", before["denoised"], after["denoised"], None, 4
         if one.answer and other.answer and one.answer.alpha == other.answer.alpha:
             shares = one.answer.observed_beta, other.answer.observed_beta
             yield f"share outside {one.answer.alpha:g}", *shares, None, 4
-        yield "p of the chance test", one.chance.p, other.chance.p, None, 4
+        if not self.learned_tasks:
+            yield "p of the chance test", one.chance.p, other.chance.p, None, 4
 
     def summary(self) -> str:
         """Return what changed: a table and plain words."""
@@ -130,6 +148,14 @@ class Comparison:
             f"{_moved(self.sigma2, 6)}. One by one, {better} of {self.before.n:,} people can be "
             f"shown to be better off, and {worse} worse off."
         )
+        if self.learned_tasks:
+            change = np.nan_to_num(self.people.difference)
+            lower, higher = (np.count_nonzero(side > ROUNDING) for side in (-change, change))
+            words = (
+                f"The mean {rate} rate {_moved(self.mean, 4)}. On these tasks {lower:,} of "
+                f"{self.before.n:,} people have a lower rate than before, and {higher:,} a higher "
+                f"one. {WHY} {REMEDY}"
+            )
         return f"{table(head, (_row(*row) for row in self._figures()))}\n{words}"
 
     def __str__(self) -> str:
@@ -158,6 +184,14 @@ def compare(before: Audit, after: Audit) -> Comparison:
     _check_pair(before, after)
     rated = before._tally.rated
     difference = after.people.rate - before.people.rate
+    if before.learned_tasks or after.learned_tasks:
+        return Comparison(
+            before=before,
+            after=after,
+            mean=mean_over_people(difference[rated], before.confidence),
+            sigma2=UNKNOWN,
+            people=_people_as_observed(before, after, difference),
+        )
     mean = float(difference[rated].mean()) if rated.any() else float("nan")
     sums, squares, scale = np.zeros(before._losses.units), 0.0, 0.0
     per_person = np.zeros(before.n)
@@ -275,6 +309,21 @@ def _people(
         high=high,
         better=better,
         worse=worse,
+    )
+
+
+def _people_as_observed(before: Audit, after: Audit, difference: FloatArray) -> PairedPeople:
+    """Return everybody's row without intervals: these tasks are no draws."""
+    unknown, nobody = np.full(before.n, np.nan), np.zeros(before.n, dtype=np.bool_)
+    return PairedPeople(
+        name=before.people.name,
+        before=before.people.rate,
+        after=after.people.rate,
+        difference=difference,
+        low=unknown,
+        high=unknown,
+        better=nobody,
+        worse=nobody,
     )
 
 

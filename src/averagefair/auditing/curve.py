@@ -1,10 +1,12 @@
 """The (alpha, beta) curve: how near to one common rate all but a share beta of the people are.
 
 alpha(beta) is half the width of the narrowest window that holds all but a share beta of the
-individual rates; its middle is the common rate. With few tasks most of it is noise, so beside it
-stand the noise floor (what would be seen if all true rates were equal), the de-noised curve (the
-noise taken off, if the shape of the distribution merely scales) and Chebyshev's cap (what is
-shown to hold, for people drawn from the same population on tasks drawn likewise).
+individual rates. Each beta has a window of its own, whose middle is not the audit's common rate
+(see :func:`averagefair.windows.common_rate`). With few tasks most of alpha(beta) is noise, so
+beside it stand the noise floor (what would be seen if all true rates were equal), the de-noised
+curve (the noise taken off, if the shape of the distribution merely scales) and Chebyshev's cap
+(what is shown to hold, for people drawn from the same population on tasks drawn likewise). On
+tasks that were learned from there are none of these.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ class Curve(Frozen):
     beta : array, shape (k,), ascending
         The share of people left out.
     alpha : array, shape (k,)
-        How far from the common rate the others are, as observed.
-    common_rate : array, shape (k,)
+        Half the width of the narrowest window that holds the others, as observed.
+    middle : array, shape (k,)
+        The middle of that window.
     floor : array, shape (k,)
-        What would be seen if all true rates were equal.
+        What would be seen if all true rates were equal; NaN for tasks that were learned from.
     denoised : array, shape (k,)
         A point estimate for the true rates; NaN where the noise cannot be told.
     cap : array, shape (k,)
@@ -45,7 +48,7 @@ class Curve(Frozen):
 
     beta: FloatArray
     alpha: FloatArray
-    common_rate: FloatArray
+    middle: FloatArray
     floor: FloatArray
     denoised: FloatArray
     cap: FloatArray
@@ -75,7 +78,11 @@ class Curve(Frozen):
 
 
 def curve(
-    rates: FloatArray, draws: FloatArray, shrunk: FloatArray, spread: Spread, betas: FloatArray
+    rates: FloatArray,
+    draws: FloatArray | None,
+    shrunk: FloatArray,
+    spread: Spread,
+    betas: FloatArray,
 ) -> Curve:
     """Return the curve at these betas.
 
@@ -83,8 +90,8 @@ def curve(
     ----------
     rates : array, shape (n,)
         Individual rates.
-    draws : array, shape (n, draws)
-        Deviations from the mean if chance were all.
+    draws : array, shape (n, draws), or None
+        Deviations from the mean if chance were all; None for tasks that were learned from.
     shrunk : array, shape (k,)
         Deviations with the noise taken off; empty where it cannot be told.
     """
@@ -93,8 +100,10 @@ def curve(
     return Curve(
         beta=np.array(betas, dtype=np.float64),
         alpha=np.array([window.width / 2 for window in windows]),
-        common_rate=np.array([window.middle for window in windows]),
-        floor=_half_widths(draws.T, betas).mean(axis=0),
+        middle=np.array([window.middle for window in windows]),
+        floor=np.full(len(betas), nan)
+        if draws is None
+        else _half_widths(draws.T, betas).mean(axis=0),
         denoised=_half_widths(shrunk[None, :], betas)[0],
         cap=np.array([_cap(spread.upper, beta) for beta in betas]),
     )

@@ -20,6 +20,7 @@ from scipy.special import chdtrc
 from averagefair.auditing.audit import audit_losses
 from averagefair.auditing.comparison import change_of_spread, check_same_people
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
+from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.result import Audit
 from averagefair.auditing.spread import spread
 from averagefair.auditing.tally import tally
@@ -168,7 +169,8 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
     ----------
     audits : Audit or sequence of Audit
         One audit, to be cut into batches of its tasks (without its groups); or several in the
-        order of time, of the same people in the same order, no task in two of them.
+        order of time, of the same people in the same order, no task in two of them. None on
+        tasks that were learned from.
     batches : sequence
         Of one audit: the batch of each task, e.g. the month it came in, batches in the order of
         the tasks. Of several: what each is called; default 1, 2, ...
@@ -195,6 +197,8 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
         raise InputError(
             f"batches must name each of {len(series)} audits, none twice; got {some_of(called)}."
         )
+    if any(one.learned_tasks for one in series):
+        raise InputError(f"drift takes each batch as a fresh test of its own. {WHY} {REMEDY}")
     if not isinstance(audits, Audit):
         _check_series(series)
     pairs = list(pairwise(series))
@@ -252,9 +256,9 @@ def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]
         if torn.size:
             named = [audit._losses.family_names[int(family)] for family in torn]
             raise InputError(f"a family of tasks must be in one batch; {some_of(named)} is not.")
-    request = {}
+    request: dict[str, Any] = {"learned_tasks": audit.learned_tasks}
     if audit.answer is not None:
-        request = {"alpha": audit.answer.alpha, "beta": audit.answer.beta}
+        request |= {"alpha": audit.answer.alpha, "beta": audit.answer.beta}
     order = codes[np.sort(np.unique(codes, return_index=True)[1])]
     parts = (audit._losses.take_tasks(np.flatnonzero(codes == batch)) for batch in order)
     series = tuple(

@@ -12,6 +12,7 @@ from math import nan
 import numpy as np
 from scipy.special import chdtrc
 
+from averagefair.auditing.learned import REASON
 from averagefair.auditing.tally import Tally
 
 
@@ -36,6 +37,10 @@ class Exchangeability:
     freedom: int
     p: float
     reason: str = ""
+
+
+NOT_ASKED = Exchangeability(nan, 0, nan, REASON)
+"""Of tasks that were learned from."""
 
 
 def cochran(tally: Tally) -> Exchangeability:

@@ -22,20 +22,19 @@ if TYPE_CHECKING:
 MOST_BARS = 100
 
 
-def draw_audit(audit: Audit) -> Any:
-    """Return a figure with all three panels.
+def draw_audit(audit: Audit) -> drawing.Panels:
+    """Draw all panels side by side and return them; learned tasks have no test to draw.
 
     Parameters
     ----------
     audit : Audit
         What was found.
     """
-    figure = drawing.new_figure((15, 4.6))
-    panels = figure.subplots(1, 3)
-    draw_rates(audit, panels[0])
-    draw_curve(audit, panels[1])
-    draw_chance(audit, panels[2])
-    return figure
+    draws = [draw_rates, draw_curve, *([] if audit.learned_tasks else [draw_chance])]
+    panels = drawing.Panels.new(len(draws), (5 * len(draws), 4.6))
+    for draw, ax in zip(draws, panels.axes, strict=True):
+        draw(audit, ax)
+    return panels
 
 
 def draw_rates(audit: Audit, ax: Any = None) -> Any:
@@ -46,14 +45,16 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
     audit : Audit
         What was found.
     ax : matplotlib axes, optional
-        Where to draw. Default: a new figure.
+        Where to draw. Default: those of a new pyplot figure.
     """
     ax = drawing.axes(ax)
     rows = audit._by_rate()
     place = np.arange(1.0, rows.size + 1)
     rate, low, high = audit.people.rate[rows], audit.people.low[rows], audit.people.high[rows]
     level = f"{percent(audit.confidence)} interval of each"
-    if rows.size <= MOST_BARS:
+    if audit.learned_tasks:
+        pass  # one person's interval takes tasks as draws, which these are not
+    elif rows.size <= MOST_BARS:
         ax.vlines(place, low, high, color=NOISE, alpha=0.55, linewidth=1.2, label=level)
     else:
         at, low, high = drawing.thin(place, low, high, most=MOST_BARS)
@@ -63,12 +64,14 @@ def draw_rates(audit: Audit, ax: Any = None) -> Any:
     if flagged.size:
         some = flagged[:: -(-flagged.size // MOST_BARS)]
         worse = f"worse off for sure: {flagged.size:,}"
+        if audit.learned_tasks:
+            worse = f"above, as observed: {flagged.size:,}"
         ax.plot(place[some], rate[some], "v", color="black", markersize=5, label=worse)
     if audit.answer is not None:
         asked = audit.answer
         ax.axhspan(
-            asked.common_rate - asked.alpha,
-            asked.common_rate + asked.alpha,
+            audit.common_rate - asked.alpha,
+            audit.common_rate + asked.alpha,
             color=REQUEST,
             alpha=0.15,
             label=f"within {asked.alpha:g} of the common rate",
@@ -93,23 +96,23 @@ def draw_curve(audit: Audit, ax: Any = None) -> Any:
     audit : Audit
         What was found.
     ax : matplotlib axes, optional
-        Where to draw. Default: a new figure.
+        Where to draw. Default: those of a new pyplot figure.
     """
     ax = drawing.axes(ax)
     line = audit.curve
     ax.plot(line.alpha, line.beta, color=OBSERVED, linewidth=2, marker="o", markersize=3)
     ax.plot([], [], color=OBSERVED, linewidth=2, label="observed")
-    ax.fill_betweenx(
-        line.beta, 0.0, line.floor, color=NOISE, alpha=0.4, linewidth=0, label="noise alone"
-    )
+    if not np.isnan(line.floor).all():
+        look = {"color": NOISE, "alpha": 0.4, "linewidth": 0, "label": "noise alone"}
+        ax.fill_betweenx(line.beta, 0.0, line.floor, **look)
     if not np.isnan(line.denoised).all():
         ax.plot(line.denoised, line.beta, color=OBSERVED, linestyle="--", label="without the noise")
     if audit.answer is not None:
         asked = audit.answer
         ax.plot(asked.alpha, asked.beta, "x", color="black", markersize=9, mew=2, label="requested")
     ax.set(
-        xlabel="alpha: distance from the common rate",
-        ylabel="beta: share of people further off",
+        xlabel="alpha: half the width of the narrowest band",
+        ylabel="beta: share of people outside it",
         title="How near all but a few are",
         ylim=(-0.02, 1.0),
     )
@@ -125,7 +128,7 @@ def draw_chance(audit: Audit, ax: Any = None) -> Any:
     audit : Audit
         What was found.
     ax : matplotlib axes, optional
-        Where to draw. Default: a new figure.
+        Where to draw. Default: those of a new pyplot figure.
     """
     ax = drawing.axes(ax)
     test = audit.chance

@@ -22,7 +22,7 @@ from averagefair.errors import InputError
 from averagefair.names import in_a_line
 from averagefair.sample import FloatArray
 from averagefair.tables import read_categories, read_columns
-from averagefair.text import figure, table
+from averagefair.text import counted, figure, table
 
 MOST_GROUPS = 50  # more than these must have two people each, on average
 
@@ -44,7 +44,8 @@ class Groups(Frozen):
     lowest, highest : arrays, shape (groups,)
         The smallest and the largest individual rate, noise and all.
     variance : array, shape (groups,)
-        The de-noised variance of true rates within the group, signed; NaN below two people.
+        The de-noised variance of true rates within the group, signed; NaN below two people, and
+        for tasks that were learned from.
     between, within : float
         The shares of the de-noised variance that lie between groups and within them, adding up to
         1; NaN where no difference between people was found. Point estimates.
@@ -101,8 +102,9 @@ class Groups(Frozen):
         said = (
             f"all groups have a mean rate of {low}"
             if low == high
-            else f"mean rates run from {low} ({self._called(least)}, {self.people[least]:,} "
-            f"people) to {high} ({self._called(most)}, {self.people[most]:,} people)"
+            else f"mean rates run from {low} ({self._called(least)}, "
+            f"{_people(self.people[least])}) to {high} ({self._called(most)}, "
+            f"{_people(self.people[most])})"
         )
         head = f"By {in_a_line(self.attribute)}: {said}."
         if not self.shown or np.isnan(self.between):
@@ -132,6 +134,8 @@ class Groups(Frozen):
             )
         )
         head = [self.attribute, "people", "mean rate", "lowest", "highest", "true sd"]
+        if np.isnan(self.variance).all():
+            head, rows = head[:-1], (row[:-1] for row in rows)
         return f"{table(head, rows)}\n{self.statement()}"
 
     __repr__ = __str__
@@ -167,7 +171,9 @@ def _view(
     np.minimum.at(lowest, of, rates)
     np.maximum.at(highest, of, rates)
     some = people > 0
-    variance, between, within = _shares(codes, k, losses, tally, spread)
+    variance, between, within = np.full(k, nan), nan, nan
+    if not np.isnan(spread.sigma2.value):
+        variance, between, within = _shares(codes, k, losses, tally, spread)
     return Groups(
         attribute=attribute,
         name=names,
@@ -220,3 +226,7 @@ def _shares(
         return variance, nan, nan
     within = float(np.clip((inner.sum() / freedom) / (whole / (of.size - 1)), 0.0, 1.0))
     return variance, 1.0 - within, within
+
+
+def _people(number: Any) -> str:
+    return counted(int(number), "person", "people")

@@ -19,7 +19,9 @@ from averagefair.blocks import row_blocks
 from averagefair.errors import InputError, some_of
 from averagefair.protocols import Rate
 from averagefair.rows import FloatArray, read_signs
+from averagefair.sampling import check_ids
 from averagefair.tables import Table, align, names_or_default, read_categories, read_table
+from averagefair.text import counted
 
 BoolArray = NDArray[np.bool_]
 
@@ -168,7 +170,7 @@ def read_losses(
     task_families: ArrayLike | None = None,
 ) -> Losses:
     """Read labels and decisions; parameters as for :func:`averagefair.audit`."""
-    right = read_table(labels, "labels", one_column=True)
+    right = read_table(labels, "labels", labels=True)
     made = read_table(decisions, "decisions", one_column=True)
     n, m = right.cells.shape
     if n == 0 or m == 0:
@@ -184,6 +186,8 @@ def read_losses(
         seen = _mask(align(marks, Table(right.cells, columns, index), "observed", "labels"))
     names = names_or_default(columns if task_names is None else task_names, m, "task", "task_names")
     people = _people(index if individual_names is None else individual_names, n)
+    if individual_names is not None:
+        check_ids(individual_names, "individual_names")
     cells, fingerprints = _losses(right.cells, chances, seen, _counting(rate), people, names)
     families, family_names = _families(task_families, names)
     return Losses(
@@ -285,7 +289,9 @@ def _people(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:
     except ValueError:  # of several kinds
         out = np.array(list(map(str, names or ())))
     if out.shape != (n,):
-        raise InputError(f"individual_names must give {n} names, one for each; got {out.shape}.")
+        raise InputError(
+            f"individual_names must give {counted(n, 'name')}, one for each; got {out.shape}."
+        )
     return out
 
 

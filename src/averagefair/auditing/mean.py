@@ -11,6 +11,7 @@ from math import nan
 
 import numpy as np
 
+from averagefair.auditing.chance import EPSILON
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.tally import Tally
 from averagefair.sample import FloatArray
@@ -57,3 +58,24 @@ def mean_rate(
     if people + tasks <= 0:
         people, tasks = 0.0, cells
     return with_interval(mean, people, tasks, units, confidence)
+
+
+def mean_over_people(rates: FloatArray, confidence: float) -> Estimate:
+    """Return the mean rate and its interval over people alone: tasks are these and no others.
+
+    Ebar +- t sqrt(sum_i (E_i - Ebar)^2 / (n (n - 1))), t of n - 1 degrees of freedom. It holds for
+    people drawn alike whom nothing was learned from.
+
+    Parameters
+    ----------
+    rates : array, shape (n,)
+        E_i, of those who have one.
+    """
+    n = rates.size
+    if n == 0:
+        return UNKNOWN
+    mean = float(rates.mean())
+    variance = float(np.square(rates - mean).sum()) / (n * (n - 1)) if n > 1 else 0.0
+    if variance <= EPSILON**2:  # nothing shows how the mean would vary
+        return Estimate(mean, nan, nan, nan, nan)
+    return with_interval(mean, variance, 0.0, n, confidence)

@@ -14,6 +14,7 @@ from averagefair.auditing.intervals import Evidence, Interval
 from averagefair.auditing.losses import BoolArray, Losses
 from averagefair.auditing.tally import Tally
 from averagefair.sample import FloatArray
+from averagefair.windows import ROUNDING
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,14 +29,15 @@ class People(Frozen):
     tasks : integer array, shape (n,)
         How many of the person's cells count.
     low, high : arrays, shape (n,)
-        The interval of that person alone.
+        The interval of that person alone; NaN for tasks that were learned from.
     all_low, all_high : arrays, shape (n,)
-        Intervals that hold for everybody at once (Bonferroni: delta / n each).
+        Intervals that hold for everybody at once (Bonferroni: delta / n each); NaN likewise.
     rank : array, shape (n,)
         1 is worst off; who is equally badly off has the same.
     flagged : bool array, shape (n,)
         Whether ``all_low`` lies above the common rate (as estimated) plus alpha: with the audit's
-        confidence, not one is flagged whose true rate is not worse than that.
+        confidence, not one is flagged whose true rate is not worse than that. On tasks that were
+        learned from: whether the observed rate lies above it (nobody where no alpha was given).
     """
 
     name: NDArray[Any]
@@ -65,11 +67,19 @@ class People(Frozen):
 
 
 def people_table(
-    losses: Losses, tally: Tally, known: Evidence, threshold: float, delta: float
+    losses: Losses, tally: Tally, known: Evidence | None, threshold: float, delta: float
 ) -> People:
-    """Return the table, flags being for rates above ``threshold``."""
-    low, high = fill_in(known.usual(delta), tally.rated)
-    all_low, all_high = fill_in(known.exact(delta / max(1, known.wrong.size)), tally.rated)
+    """Return the table, flags being for rates above ``threshold``.
+
+    Without evidence, which tasks that were learned from are not, flags go by the rates observed.
+    """
+    if known is None:
+        low = high = all_low = all_high = np.full(losses.n, nan)
+        sure = tally.rates - ROUNDING
+    else:
+        low, high = fill_in(known.usual(delta), tally.rated)
+        all_low, all_high = fill_in(known.exact(delta / max(1, known.wrong.size)), tally.rated)
+        sure = all_low
     return People(
         name=losses.individual_names,
         rate=tally.rates,
@@ -79,7 +89,7 @@ def people_table(
         all_low=all_low,
         all_high=all_high,
         rank=_ranks(tally.rates),
-        flagged=np.nan_to_num(all_low, nan=-np.inf) > threshold,
+        flagged=np.nan_to_num(sure, nan=-np.inf) > threshold,
     )
 
 

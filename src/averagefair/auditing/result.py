@@ -16,6 +16,7 @@ from averagefair.auditing.curve import Curve
 from averagefair.auditing.estimates import Estimate
 from averagefair.auditing.exchangeability import Exchangeability
 from averagefair.auditing.groups import Groups
+from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.people import People, evidence
 from averagefair.auditing.spread import Spread
@@ -43,7 +44,8 @@ class Audit:
         People and tasks in the tables given.
     confidence : float
     mean : Estimate
-        The mean individual rate, with an interval over people and tasks.
+        The mean individual rate, with an interval over people and tasks; over people alone for
+        tasks that were learned from, where it holds for people who were not learned from.
     chance : ChanceTest
         Whether differences between people are more than chance.
     spread : Spread
@@ -62,8 +64,11 @@ class Audit:
     exchangeability : Exchangeability
         Cochran's Q, an extra: exchangeability within tasks is not equality of rates.
     common_rate : float
-        What flags are measured from: the middle of the narrowest window that holds all but a share
-        beta of the rates observed; the mean rate where no alpha was requested. An estimate.
+        What flags, sentences and pictures measure from: the centre of the window of width 2 alpha
+        that holds the most people; the mean rate where no alpha was requested. An estimate.
+    learned_tasks : bool
+        Whether the tasks were learned from. Then everything is as observed on these tasks, and
+        what would speak of true rates is absent: None or NaN.
     notes : tuple of str
         What could not be told and why, and what to mind.
     seed : int
@@ -84,6 +89,7 @@ class Audit:
     groups: tuple[Groups, ...]
     exchangeability: Exchangeability
     common_rate: float
+    learned_tasks: bool
     notes: tuple[str, ...]
     seed: int
     _losses: Losses = field(repr=False)
@@ -102,8 +108,6 @@ class Audit:
 
     def window_at(self, beta: float) -> Window:
         """Return the narrowest window that holds all but a share beta of the rates observed.
-
-        Its ``middle`` is the common rate.
 
         Parameters
         ----------
@@ -180,6 +184,8 @@ class Audit:
         alpha = self.answer.alpha if alpha is None and self.answer else alpha
         alpha = number_below("alpha", alpha, np.inf)
         positive_number("kappa", kappa, 1.0)
+        if self.learned_tasks:
+            raise InputError(f"there is no certificate on these tasks. {WHY} {REMEDY}")
         if not self._ordered.size:
             return Bounds(alpha, 0.0, 1.0)
         delta = 1.0 - self.confidence
@@ -189,10 +195,14 @@ class Audit:
     def plot(self) -> Any:
         """Draw the audit: rates with intervals, the curve with its floor, the test (matplotlib).
 
+        The figure is pyplot's: a notebook shows it, ``pyplot.show()`` opens it, and
+        ``pyplot.close()`` frees it.
+
         Returns
         -------
-        matplotlib.figure.Figure
-            Each panel alone: :func:`~averagefair.auditing.figures.draw_rates`, ``draw_curve``,
+        Panels
+            ``savefig(file)`` writes the figure; ``figure`` and ``axes`` are matplotlib's. To draw
+            one panel alone: :func:`~averagefair.auditing.figures.draw_rates`, ``draw_curve``,
             ``draw_chance``.
         """
         from averagefair.auditing.figures import draw_audit
@@ -242,11 +252,13 @@ class Audit:
                 "spread": {
                     "sigma2": apart.sigma2.to_dict(),
                     "sigma": apart.sigma,
+                    "sd": apart.sd,
                     "upper": apart.upper,
                     "reliability": apart.reliability,
                     "tasks_needed": apart.tasks_needed(),
                 },
                 "common_rate": self.common_rate,
+                "learned_tasks": self.learned_tasks,
                 "curve": self.curve.to_dict(),
                 "answer": self.answer and self.answer.to_dict(),
                 "people": self.people.to_dict(),

@@ -11,7 +11,12 @@ everybody, and moves no two rates apart). On complete data it equals (MSR - MSE)
 analysis of variance.
 
 Its variance is that of the infinitesimal jackknife over people and over tasks: f_j and g_i below
-say how sigma2 moves when task j, or person i, gets a little more weight.
+say how sigma2 moves when task j, or person i, gets a little more weight. Bounds from above start
+at 0 where sigma2 is negative, since no variance is: max(0, sigma2) + t sqrt(Var).
+
+All of it takes tasks as independent draws. On tasks that a fair model was learned from they are
+not: learning makes a person's mistakes on them offset each other, sigma2 comes out too small, and
+its bounds fail. There :func:`observed_spread` gives the variance as observed, and nothing else.
 
 With families of tasks, a family takes the place of a task throughout: W becomes the number c_if of
 a person's cells in the family, d their sum of L - E_i, and D_i = m_i^2 freedom_i (see tally.py),
@@ -45,16 +50,19 @@ class Spread(Frozen):
     ----------
     sigma2 : Estimate
         The variance of the true rates: signed, since an unbiased estimate of something small may
-        come out below 0. Its interval is cut off at 0.
+        come out below 0. Its interval is cut off at 0, and its upper end counted from 0 where the
+        estimate is negative. All NaN for tasks that were learned from.
     raw : float
         The variance of the rates as observed.
     upper : float
-        sigma_U: a one-sided bound on the standard deviation of the true rates; NaN where the
-        rates vary so little that it comes out at 0, which is no bound.
+        sigma_U: a one-sided bound on the standard deviation of the true rates. NaN where the
+        jackknife shows no variation at all and sigma2 is not positive, and for tasks that were
+        learned from.
     units : int
         How many tasks, or families of tasks, there are.
     people : int
-        How many people have two tasks or more; the others are left out.
+        How many people have two tasks or more; the others are left out (not where tasks were
+        learned from: all with a rate count).
     person_influence : array, shape (n,)
         g_i: how sigma2 moves with a person's weight; 0 for those left out.
     task_influence : array, shape (units,)
@@ -79,11 +87,24 @@ class Spread(Frozen):
         return root(self.sigma2.value)
 
     @property
+    def sd(self) -> float:
+        """The standard deviation of the rates as observed, noise and all."""
+        return root(self.raw)
+
+    @property
+    def below_chance(self) -> bool:
+        """Whether rates are nearer to each other than chance alone makes them, by the interval."""
+        value = self.sigma2.value
+        return value < 0.0 and value + self.sigma2.high <= 0.0  # high is half of the interval
+
+    @property
     def reliability(self) -> float:
         """The share of the observed variance that is not noise, cut off at 0; NaN if there is none.
 
         Rates of the same people on as many other tasks of the same kind would correlate this much.
         """
+        if np.isnan(self.sigma2.value):
+            return nan
         return max(0.0, self.sigma2.value) / self.raw if self.raw > 0 else nan
 
     def tasks_needed(self, reliability: float = 0.8) -> float:
@@ -117,6 +138,14 @@ class Spread(Frozen):
 def root(variance: float) -> float:
     """Return the square root, 0 for what lies below 0; NaN stays NaN."""
     return variance if np.isnan(variance) else sqrt(max(0.0, variance))
+
+
+def observed_spread(losses: Losses, tally: Tally) -> Spread:
+    """Return the variance of the rates as observed, and no estimate for true rates."""
+    rates = tally.rates[tally.rated]
+    raw = float(np.var(rates, ddof=1)) if rates.size > 1 else nan
+    unknown, influence = np.full(losses.n, nan), np.full(losses.units, nan)
+    return Spread(UNKNOWN, raw, nan, tally.live.size, rates.size, unknown, influence, unknown)
 
 
 def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
@@ -170,8 +199,10 @@ def spread(losses: Losses, tally: Tally, confidence: float) -> Spread:
     people = _zero_below(float(g @ g) * n / (n - 1), rounding**2)
     tasks = _zero_below(float(f @ f) * units / (units - 1), rounding**2)
     signed = with_interval(sigma2, people, tasks, units, confidence)
-    cut = replace(signed, low=max(0.0, signed.low), high=max(0.0, signed.high))
-    upper = sigma2 + student(confidence, units) * sqrt(people + tasks)
+    # No variance is below 0: an estimate that is tells of bad luck, not of a smaller bound.
+    least = max(0.0, sigma2)
+    cut = replace(signed, low=max(0.0, signed.low), high=least + (signed.high - sigma2))
+    upper = least + student(confidence, units) * sqrt(people + tasks)
     return Spread(
         sigma2=cut,
         raw=raw,

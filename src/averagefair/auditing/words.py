@@ -9,13 +9,14 @@ import numpy as np
 
 from averagefair.auditing.chance import ChanceTest
 from averagefair.auditing.estimates import Estimate
+from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.errors import some_of
 from averagefair.names import in_a_line
 from averagefair.rates import spoken
-from averagefair.text import percent
+from averagefair.text import counted, percent
 from averagefair.windows import ROUNDING
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ RELIABLE = 0.8
 def summary(audit: Audit) -> str:
     """Return what was found, a paragraph for each question."""
     parts = [_head(audit), _rates(audit), _chance(audit), _nearness(audit)]
+    if audit.learned_tasks:
+        parts.insert(1, f"{WHY} {REMEDY}")
     if audit.answer is not None:
         parts.append(audit.answer.statement())
     parts += [_ends(audit), _flags(audit), _reliability(audit)]
@@ -57,18 +60,19 @@ def _evident(audit: Audit) -> bool:
 def _units(audit: Audit, count: int | None = None) -> str:
     number = audit.spread.units if count is None else count
     if audit._losses.families is not None:
-        return f"{number:,} {'family' if number == 1 else 'families'} of tasks"
-    return f"{number:,} {'task' if number == 1 else 'tasks'}"
+        return counted(number, "family of tasks", "families of tasks")
+    return counted(number, "task")
 
 
 def _head(audit: Audit) -> str:
     share = int(audit.people.tasks.sum()) / (audit.n * audit.m)
-    counted = "" if share == 1 else f"; {share:.0%} of the cells count"
-    people = "1 person" if audit.n == 1 else f"{audit.n:,} people"
-    tasks = "1 task" if audit.m == 1 else f"{audit.m:,} tasks"
+    cells = "" if share == 1 else f"; {share:.0%} of the cells count"
+    people, tasks = counted(audit.n, "person", "people"), counted(audit.m, "task")
+    if audit.learned_tasks:
+        tasks = f"{tasks} that {'was' if audit.m == 1 else 'were'} learned from"
     if audit._losses.families is not None:
-        tasks += f" in {audit._losses.units:,} families"
-    return f"Audit of individual {spoken(audit.rate)} rates: {people}, {tasks}{counted}."
+        tasks += f" in {counted(audit._losses.units, 'family', 'families')}"
+    return f"Audit of individual {spoken(audit.rate)} rates: {people}, {tasks}{cells}."
 
 
 def _rates(audit: Audit) -> str:
@@ -79,10 +83,13 @@ def _rates(audit: Audit) -> str:
     mean = f"the mean is {audit.mean.value:.3f}"
     if not np.isnan(audit.mean.low):
         ends = max(0.0, audit.mean.low), min(1.0, audit.mean.high)
-        mean += f" ({percent(audit.confidence)} interval {ends[0]:.3f} to {ends[1]:.3f})"
+        over = ", over people who were not learned from" if audit.learned_tasks else ""
+        mean += f" ({percent(audit.confidence)} interval {ends[0]:.3f} to {ends[1]:.3f}{over})"
     if high - low <= ROUNDING:
         return f"Everybody's {rate} rate is the same; {mean}."
     text = f"Individual {rate} rates run from {low:.2f} to {high:.2f}; {mean}."
+    if audit.learned_tasks:
+        return f"{text} Their standard deviation is {audit.spread.sd:.3f}, as observed."
     noise = 1.0 - audit.spread.reliability
     if np.isnan(noise) or not _evident(audit):
         return text
@@ -101,12 +108,12 @@ def _chance(audit: Audit) -> str:
             f"differ by a standard deviation of about {apart.sigma:.3f} "
             f"({percent(audit.confidence)} interval {low:.3f} to {high:.3f})."
         )
-    bound = "how far true rates may differ cannot be told"
-    if not np.isnan(apart.upper):
-        bound = f"true rates may differ by a standard deviation of up to {apart.upper:.3f}"
+    text = f"Differences between people may be chance alone (p = {test.p:.3g})."
+    if np.isnan(apart.upper):
+        return f"{text} How far true rates differ is unknown."
     return (
-        f"Differences between people may be chance alone (p = {test.p:.3g}). That is no evidence "
-        f"of fairness: {bound}."
+        f"{text} With {_units(audit)}, true rates may still differ by a standard deviation of up "
+        f"to {apart.upper:.3f} ({percent(audit.confidence)} bound)."
     )
 
 
@@ -118,16 +125,16 @@ def _nearness(audit: Audit) -> str:
         beta = audit.answer.beta
     at = audit.curve.at(beta)
     text = (
-        f"All but {percent(beta)} of the people are within {at['alpha']:.3f} of a common rate, as "
+        f"All but {percent(beta)} of the people fit in a band of \u00b1{at['alpha']:.3f}, as "
         "observed"
     )
     if audit.chance.units >= 2:
-        text += f"; if all true rates were equal, noise alone would make it {at['floor']:.3f}"
+        text += f"; if all true rates were equal, noise alone would make it \u00b1{at['floor']:.3f}"
     said = []
     if _evident(audit) and not np.isnan(at["denoised"]):
-        said.append(f"about {at['denoised']:.3f}")
+        said.append(f"about \u00b1{at['denoised']:.3f}")
     if at["cap"] < 0.5:  # everybody is within 0.5 of one half
-        said.append(f"at most {at['cap']:.3f} by the {percent(audit.confidence)} bound")
+        said.append(f"at most \u00b1{at['cap']:.3f} by the {percent(audit.confidence)} bound")
     return f"{text}. Without the noise it is {', and '.join(said)}." if said else f"{text}."
 
 
@@ -145,7 +152,7 @@ def _people(audit: Audit, rows: list[dict[str, Any]]) -> str:
     same = bool((counts == counts[0]).all())
     said = []
     for row in rows:
-        of = "" if same else f" of {row['tasks']} tasks"
+        of = "" if same else f" of {counted(row['tasks'], 'task')}"
         said.append(f"{_called(row['name'])} ({row['rate']:.2f}{of})")
     rates = audit.people.rate
     more = int(np.count_nonzero(rates == rows[-1]["rate"]))
@@ -160,6 +167,8 @@ def _called(name: Any) -> str:
 def _flags(audit: Audit) -> str:
     if np.isnan(audit.mean.value) or audit.range.width <= ROUNDING:
         return ""
+    if audit.learned_tasks:
+        return _above(audit)
     than = f"the estimated mean rate of {audit.common_rate:.3f}"
     if audit.answer is not None:
         than = f"the estimated common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
@@ -170,6 +179,17 @@ def _flags(audit: Audit) -> str:
         return f"Of nobody can it be said, {sure}, that they are worse off than {than}."
     names = some_of([*map(_called, audit.people.name[flagged].tolist())])
     return f"Worse off than {than}, {sure}: {names}."
+
+
+def _above(audit: Audit) -> str:
+    """Say who is above the common rate plus alpha on tasks that were learned from."""
+    if audit.answer is None:
+        return ""
+    limit = f"the common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
+    flagged = audit._by_rate()[::-1]
+    flagged = flagged[audit.people.flagged[flagged]]
+    names = some_of([*map(_called, audit.people.name[flagged].tolist())]) or "nobody"
+    return f"Above {limit}, as observed on these tasks: {names}."
 
 
 def _reliability(audit: Audit) -> str:
@@ -193,9 +213,13 @@ def notes(
     test: ChanceTest,
     apart: Spread,
     confidence: float,
+    learned_tasks: bool = False,
 ) -> tuple[str, ...]:
     """Return what could not be told and why, and what to mind."""
-    out = [*_left_out(losses, tally), *_undefined(losses, tally, mean, apart)]
+    out = _left_out(losses, tally, learned_tasks)
+    if learned_tasks:
+        return tuple(out)
+    out += _undefined(losses, tally, mean, apart)
     if test.units > 1 and test.p < 1 and test.smallest > 1.0 - confidence:
         out.append(
             f"over this few tasks the smallest p-value possible is {test.smallest:.3g}: the test "
@@ -204,7 +228,7 @@ def notes(
     return tuple(out)
 
 
-def _left_out(losses: Losses, tally: Tally) -> list[str]:
+def _left_out(losses: Losses, tally: Tally, learned_tasks: bool) -> list[str]:
     unit = "task" if losses.families is None else "family of tasks"
     nobody = [*map(_called, losses.individual_names[~tally.rated].tolist())]
     thin = [*map(_called, losses.individual_names[tally.rated & ~tally.judged].tolist())]
@@ -212,7 +236,7 @@ def _left_out(losses: Losses, tally: Tally) -> list[str]:
     out = []
     if nobody:
         out.append(f"no rate, since none of their cells counts: {some_of(nobody)}.")
-    if thin:
+    if thin and not learned_tasks:
         out.append(
             f"with a single {unit} that counts, left out where noise is taken off: {some_of(thin)}."
         )
@@ -244,18 +268,22 @@ def _undefined(losses: Losses, tally: Tally, mean: Estimate, apart: Spread) -> l
             "reliability, and no bound on the spread."
         )
     elif np.isnan(apart.upper) and not np.isnan(apart.sigma2.value):
-        out.append("rates vary so little that no bound on the true spread can be told.")
+        out.append(
+            f"no bound on the true spread: every person and every {unit} affects the estimate "
+            "alike, so the data do not show how uncertain it is."
+        )
     if apart.raw == 0 and not alike:
         out.append("all rates are the same, so there is no reliability to speak of.")
     if np.isnan(apart.sigma2.value):
         out.append(
             f"fewer than two people have two {plural} that count: noise cannot be taken off."
         )
-    if apart.sigma2.value < 0 and apart.sigma2.high == 0:
+    if apart.below_chance:
         out.append(
             "rates are nearer to each other than chance alone would make them (the de-noised "
             f"variance came out at {apart.sigma2.value:.2g}). That happens over few tasks, and "
-            "where a model was fitted to these very tasks."
+            "where a model was fitted to these very tasks. If it was, audit with "
+            "learned_tasks=True (--learned-tasks)."
         )
     if units <= 60 and min(mean.value, 1 - mean.value) <= 0.06 and not alike:
         out.append("rates this low over so few tasks make intervals a little short.")

@@ -19,6 +19,7 @@ def main() -> None:
     """Run the command line, and leave with its exit code."""
     code: Any = 0
     signal.signal(signal.SIGTERM, _terminate)
+    _fill_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of files may hold what is no letter, or none that the terminal knows.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -38,6 +39,22 @@ def main() -> None:
     # At once: threads that pyarrow may have left would abort the process on its way out, and a
     # build that goes by the exit code would be told something else.
     os._exit(code if isinstance(code, int) else 0)
+
+
+def _fill_closed_streams() -> None:
+    """Let nothing else get the numbers of streams that are closed (``2>&-``).
+
+    The next file to be opened would get such a number, and what libraries say would be written
+    into it. Messages are lost, as was asked for; a closed standard output is told of where it is
+    needed.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 class Terminated(KeyboardInterrupt):

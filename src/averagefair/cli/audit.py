@@ -25,6 +25,7 @@ class Figure(str, Enum):  # noqa: UP042 - typer shows the value
     near = "near"
     denoised = "denoised"
     sigma = "sigma"
+    sd = "sd"
     mean = "mean"
 
 
@@ -64,6 +65,14 @@ def audit(
     beta: Annotated[
         float | None, typer.Option(help="... but for a share beta of the people.")
     ] = None,
+    learned_tasks: Annotated[
+        bool,
+        typer.Option(
+            "--learned-tasks",
+            help="The decisions come from a fair model that was learned from these tasks (for new "
+            "people too): show what was observed on them, and estimate nothing for true rates.",
+        ),
+    ] = False,
     confidence: given.Confidence = 0.95,
     fail_above: Annotated[
         float | None, typer.Option(help="Exit with 1 where the figure of --fail-on is above this.")
@@ -73,7 +82,9 @@ def audit(
         typer.Option(
             help="spread (the default): largest less smallest rate, as observed (over few tasks "
             "mostly noise); near: within which all but beta (5%) are, as observed; denoised: the "
-            "same without the noise; sigma: standard deviation of true rates; mean: the mean rate."
+            "same without the noise; sigma: standard deviation of true rates; sd: standard "
+            "deviation as observed; mean: the mean rate. With --learned-tasks near stands in for "
+            "denoised, and sd for sigma."
         ),
     ] = None,
     people: Annotated[
@@ -88,7 +99,8 @@ def audit(
 ) -> None:
     """Audit decisions: individual rates, how far apart, how much of it is chance, who is worst off.
 
-    Exit code 1: the request of --alpha is shown not to be met, or --fail-above is exceeded.
+    Exit code 1: the request of --alpha is shown not to be met (with --learned-tasks: is not met
+    as observed), or --fail-above is exceeded.
 
     Example: averagefair audit labels.csv decisions.csv --id person --alpha 0.1 --beta 0.05
     -o report.html
@@ -122,6 +134,7 @@ def audit(
         groups=judged.groups,
         alpha=alpha,
         beta=beta,
+        learned_tasks=learned_tasks,
         confidence=confidence,
         random_state=given.seed(seed),
     )
@@ -131,8 +144,11 @@ def audit(
         write_whole(output, _page(found, judged, gate, title).encode())
     if people is not None:
         write_table(people, _people(found, judged))
-    failed = found.answer is not None and found.answer.verdict is Verdict.NOT_MET
-    failed |= gate is not None and gate.above
+    failed = gate is not None and gate.above
+    if found.answer is not None and learned_tasks:
+        failed |= not found.answer.met_as_observed
+    elif found.answer is not None:
+        failed |= found.answer.verdict is Verdict.NOT_MET
     lines = [bulleted(found.summary())]
     lines += [str(gate)] if gate else []
     lines += [f"report: {output}"] if output else []
@@ -179,14 +195,22 @@ def _check_gate(fail_above: float | None, fail_on: Figure | None) -> None:
         )
 
 
+OBSERVED = {Figure.denoised: Figure.near, Figure.sigma: Figure.sd}
+"""What stands in, on tasks that were learned from, for figures about true rates."""
+
+
 def _gate(found: Any, bound: float, figure: Figure) -> Gate:
     beta = 0.05 if found.answer is None else found.answer.beta
     at = found.curve.at(beta)
+    asked = figure
+    if found.learned_tasks:
+        figure = OBSERVED.get(figure, figure)
     reached = {
         Figure.spread: found.range.width,
         Figure.near: at["alpha"],
         Figure.denoised: at["denoised"],
         Figure.sigma: found.spread.sigma,
+        Figure.sd: found.spread.sd,
         Figure.mean: found.mean.value,
     }[figure]
     if np.isnan(reached):
@@ -194,6 +218,9 @@ def _gate(found: Any, bound: float, figure: Figure) -> Gate:
             f"--fail-on {figure.value} cannot be told from these tables; choose another."
         )
     of = f" (all but {percent(beta)})" if figure in (Figure.near, Figure.denoised) else ""
+    if found.learned_tasks and figure is not Figure.mean:
+        of += ", as observed on learned tasks"
+        of += f" (there is no {asked.value})," if asked is not figure else ","
     return Gate(figure, f"{figure.value}{of}", reached, bound)
 
 

@@ -89,6 +89,7 @@ def _write_tables(split: Any, folder: str) -> list[str]:
             **new,
             **columns("x", split.X_new),
             **columns("task_", split.Y_new_people),
+            **columns("new_", split.Y_new_both),
         },
         "new_tasks.csv": {**old, **columns("new_", split.Y_new_tasks)},
         "groups.csv": {**new, "group": split.groups_new},

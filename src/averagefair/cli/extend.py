@@ -12,6 +12,7 @@ from averagefair.cli.speech import answer, wrapped
 from averagefair.errors import InputError
 from averagefair.files.reading import read_file
 from averagefair.files.table import FileTable
+from averagefair.text import counted
 
 
 def extend(
@@ -38,7 +39,7 @@ def extend(
 
     Example: averagefair extend fair.model new_labels.csv -o new_tasks.model
     """
-    from averagefair.cli.people import as_table, counted
+    from averagefair.cli.people import as_table
     from averagefair.mixture import Mixture
     from averagefair.persistence import read_model, save
 
@@ -62,7 +63,7 @@ def extend(
     blank = int(np.isnan(Y).sum())
     text = (
         f"{counted(len(names), 'new task')} for {people.n:,} training people from {table.source} "
-        f"({blank:,} labels blank)\n"
+        f"({counted(blank, 'label')} blank)\n"
         f"on these people: error {reached['error']:.4f}, spread {reached['spread']:.4f} "
         "(a spread over few tasks is partly noise)\n"
         f"saved: {output}"
@@ -76,8 +77,9 @@ def _rows(table: FileTable, people: Any, model: str) -> Any:
     if table.ids is None:
         if len(table) != people.n:
             raise InputError(
-                f"{table.source} has {len(table)} rows; {model} was learned from {people.n} "
-                "people. Give one row for each, in their order, or --id."
+                f"{table.source} has {counted(len(table), 'row')}; {model} was learned from "
+                f"{counted(people.n, 'person', 'people')}. Give one row for each, in their "
+                "order, or --id."
             )
         return np.arange(people.n)
     place = {one: row for row, one in enumerate(table.ids.tolist())}

@@ -198,11 +198,22 @@ class Outputs:
 def _lines(curve: Any, chosen: Any, tested: Any, people: People, rate: list[str]) -> list[str]:
     said = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
     if tested is not None:
-        said.append(
-            "\nHeld out: error / how far all but 5% of the people are from a common rate / how\n"
-            f"far noise alone would make it\n{tested_table(tested)}"
-        )
+        said.append(f"\n{_explain(tested)}\n{tested_table(tested)}")
     return [*said, "", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
+
+
+def _explain(tested: Any) -> str:
+    """Say what the table of what was held out shows."""
+    text = "Held out: error / how far all but 5% of the people are from a common rate"
+    fresh = [name for name, corner in tested.corners.items() if not corner.learned_tasks]
+    if fresh:
+        text += " / how far noise alone would make it (new tasks only)"
+    if tested.people is not None:
+        text += (
+            ". New people are measured on the tasks learned from, as observed: on these tasks "
+            "noise cannot be taken off, and nothing is said of other tasks (see --new-tasks)"
+        )
+    return wrapped(f"{text}.")
 
 
 def _facts(curve: Any, chosen: Any, tested: Any, people: People) -> dict[str, Any]:
@@ -287,7 +298,7 @@ def _refuse_known(people: People, others: People) -> None:
 
 
 def tested_table(tested: Any) -> str:
-    """Return error and nearness of every corner, a row for each alpha."""
+    """Return error and nearness of every corner, a row for each alpha; of new tasks the floor."""
     from averagefair.generalisation import CORNERS
 
     corners = {name: corner for name, corner in tested.corners.items() if name != "training"}
@@ -295,14 +306,16 @@ def tested_table(tested: Any) -> str:
     rows = [
         [
             exactly(alpha),
-            *(
-                " / ".join(figure(part[k]) for part in (one.error, one.near, one.floor))
-                for one in corners.values()
-            ),
+            *(" / ".join(figure(part[k]) for part in _shown(one)) for one in corners.values()),
         ]
         for k, alpha in enumerate(tested.training.alpha)
     ]
     return table(head, rows)
+
+
+def _shown(corner: Any) -> tuple[Any, ...]:
+    both = corner.error, corner.near
+    return both if corner.learned_tasks else (*both, corner.floor)
 
 
 def flat(curve: Any) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ from averagefair.cli.people import as_table, check_streams, ignored_columns, mat
 from averagefair.errors import InputError, extra, some_of
 from averagefair.files.reading import read_file
 from averagefair.files.table import FileTable
+from averagefair.text import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +79,14 @@ def read_judged(
         right.refuse(
             row,
             names[place],
-            f"has a label, but {made.source} has no decision there ({int(gaps.sum()):,} such "
-            "cells). Fill them in, or leave such cells out with --skip-undecided",
+            f"has a label, but {made.source} has no decision there "
+            f"({counted(int(gaps.sum()), 'such cell')}). Fill them in, or leave "
+            "such cells out with --skip-undecided",
         )
     if gaps.any():
         known[gaps] = np.nan
-        notes.append(f"{int(gaps.sum()):,} cells with a label but no decision were left out.")
+        cells = counted(int(gaps.sum()), "cell")
+        notes.append(f"left out: {cells} with a label but no decision.")
     return Judged(
         labels=as_table(names, known),
         decisions=as_table(names, decided),
@@ -103,7 +106,8 @@ def _common(right: FileTable, made: FileTable) -> tuple[FileTable, FileTable, li
     if not ours & theirs:
         raise InputError(f"{right.source} and {made.source} have nobody in common.")
     left = [
-        f"{len(only):,} people only in {table.source} were left out: {some_of(sorted(only))}."
+        f"left out: {counted(len(only), 'person', 'people')} only in {table.source} "
+        f"({some_of(sorted(only))})."
         for table, only in ((right, ours - theirs), (made, theirs - ours))
         if only
     ]

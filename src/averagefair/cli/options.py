@@ -15,7 +15,7 @@ from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
 from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output
-from averagefair.rates import RATES, spoken
+from averagefair.rates import RATES, meant, spoken
 
 if TYPE_CHECKING:
     from averagefair.certificate import Certificate
@@ -155,7 +155,7 @@ Trust = Annotated[
 ]
 Solver = Annotated[
     SolverName,
-    typer.Option(help="Column generation, or the paper's published setting (1000 rounds)."),
+    typer.Option(help="Column generation, or the setting of the authors' published runs."),
 ]
 MaxRounds = Annotated[
     int | None, typer.Option(help="Stop after so many rounds.", show_default=str(ROUNDS))
@@ -212,7 +212,9 @@ def one_rate(name: str) -> str:
     """Return the name of a rate as the library has it."""
     known = name.replace("-", "_")
     if known not in RATES:
-        raise InputError(f"--rate must be one of {', '.join(KINDS)}; got {name!r}.")
+        near = meant(name)
+        hint = f" Did you mean {spoken(near)}?" if near else ""
+        raise InputError(f"--rate must be one of {', '.join(KINDS)}; got {name!r}.{hint}")
     return known
 
 
@@ -266,7 +268,7 @@ def solver(name: SolverName, max_rounds: int | None, time_limit: float | None) -
 def ended_early(certificate: Certificate, name: SolverName, max_rounds: int | None) -> bool:
     """Return whether a run was ended by a limit or from outside, before its own end.
 
-    To play all rounds is the published algorithm's own end, unless it was told how many.
+    To play all rounds is the own end of the authors' setting, unless it was told how many.
     """
     from averagefair.solvers import StopReason
 

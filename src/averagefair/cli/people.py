@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from averagefair.errors import InputError, extra, some_of
 from averagefair.files.reading import STREAM, read_file
 from averagefair.files.table import FileTable
-from averagefair.text import percent
+from averagefair.text import counted, percent
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +52,11 @@ class People:
         """How many people, tasks and features, and which those are."""
         blank = f" ({percent(self.blank)} of the labels blank)" if self.blank else ""
         return (
-            f"{len(self.X):,} people, {counted(self.Y.num_columns, 'task')}{blank}, "
+            f"{counted(len(self.X), 'person', 'people')}, "
+            f"{counted(self.Y.num_columns, 'task')}{blank}, "
             f"{counted(self.X.num_columns, 'feature')} from {self.source}\n"
             f"features: {some_of(self.X.column_names)}"
         )
-
-
-def counted(number: int, what: str) -> str:
-    """Write a number of things.
-
-    Examples
-    --------
-    >>> counted(1, "task"), counted(1200, "task")
-    ('1 task', '1,200 tasks')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def read_people(
@@ -180,7 +170,8 @@ def _check_order(first: FileTable, second: FileTable) -> None:
     remedy = "without an id they must list the same people in the same order. Join them with --id"
     if len(first) != len(second):
         raise InputError(
-            f"{first.source} has {len(first)} rows and {second.source} has {len(second)}; {remedy}."
+            f"{first.source} has {counted(len(first), 'row')} and {second.source} has "
+            f"{len(second):,}; {remedy}."
         )
     distinct = extra("pyarrow.compute", "files").count_distinct
     for name in first.others([]):

@@ -12,6 +12,7 @@ from averagefair.cli.speech import answer
 from averagefair.files.reading import STREAM
 from averagefair.files.streaming import FileBlocks
 from averagefair.files.writing import TABLES, check_output, writing_table
+from averagefair.text import counted
 
 
 def predict(
@@ -68,7 +69,8 @@ def predict(
     what = "chances of deciding 1" if probabilities else "decisions"
     key = f"by column {id_column!r}" if id_column else "by their features (no --id)"
     text = (
-        f"{people:,} people x {len(classifiers.task_names):,} tasks: {what}"
+        f"{counted(people, 'person', 'people')} x "
+        f"{counted(len(classifiers.task_names), 'task')}: {what}"
         f"{'' if probabilities else f', drawn for each person {key}'}\n"
         f"written: {output}"
     )

@@ -34,6 +34,8 @@ def listen() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            if str(message) in _warned:
+                return  # a long table is read in parts: one warning is enough
             _warned.append(str(message))
             say(wrapped(in_a_line(f"warning: {message}", None)), err=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -34,7 +35,7 @@ def theory(
         float | None,
         typer.Option(
             help="For false positives or negatives: the least share of tasks that count for "
-            "anybody."
+            "anybody. The figures for both at once need it of everybody who may come."
         ),
     ] = None,
     as_json: given.AsJson = False,
@@ -51,11 +52,11 @@ def theory(
     for name, count in (("--n", n), ("--m", m), ("--features", features)):
         if count is not None:
             whole_number(name, count)
-    if features is not None and m is None:
-        raise InputError("how many people are needed depends on the tasks too: give --m.")
-    people = None
+    people = joint = None
     try:
         plan = paper.plan(half, nu, n, delta=delta, rho_min=rho_min)
+        if features is not None:
+            joint = paper.sizes_for_both(half, nu, beta, delta, features + 1, rho_inf=rho_min)
         if m is not None and features is not None:
             people = paper.individuals_needed(half, nu, beta, delta, m, features + 1)
     except ArithmeticError:
@@ -64,12 +65,17 @@ def theory(
         ) from None
     promises = {
         "in_sample": paper.in_sample(half, nu, delta),
-        "new_tasks": paper.over_new_tasks(half, delta),
+        "new_tasks": paper.over_new_tasks(half, delta, nu),
         "new_people": paper.over_new_individuals(half, beta, delta),
         "both": paper.over_both(half, beta, delta),
     }
-    certain = rho_min is None
-    verdict = _verdict(plan, promises, n=n, m=m, people=people, beta=beta, certain=certain)
+    verdict = [
+        _inside(plan, promises["in_sample"], outside_rho=rho_min is not None),
+        _new_tasks(plan, promises["new_tasks"], m),
+        _new_people(promises["new_people"], n, people, beta),
+        _both(promises["both"], joint, n, m, all_people=rho_min is not None),
+        *_closing(promises.values()),
+    ]
     rows = [
         ("slack (your alpha)", f"{plan.slack:g}"),
         ("the theory's alpha, half of it", f"{half:g}"),
@@ -77,60 +83,93 @@ def theory(
         ("rounds T", f"{plan.rounds:,}"),
         ("step size eta", f"{plan.step_size:.3g}"),
         ("tasks in each round's fresh batch m0", f"{plan.tasks_per_round:,}"),
-        ("tasks needed m = m0 T", f"{plan.tasks_needed:,}"),
-        ("people needed n", "give --m and --features" if people is None else f"{people:,}"),
+        (
+            "tasks needed m = m0 T" if rho_min is None else "tasks needed m = m0 (T + 1)",
+            f"{plan.tasks_needed:,}",
+        ),
+        ("people needed n, at your m", _or_give("--m and --features", people)),
+        ("for both at once: people n", _or_give("--features", joint and joint.individuals)),
+        ("for both at once: tasks m", _or_give("--features", joint and joint.tasks)),
     ]
     text = "\n".join(f"{name:<38}{value:>24}" for name, value in rows)
     facts: dict[str, Any] = {
         "slack": alpha,
         "plan": asdict(plan),
         "people_needed": people,
+        "both_needed": None if joint is None else joint._asdict(),
         "enough_tasks": None if m is None else m >= plan.tasks_needed,
         "enough_people": None if people is None else n >= people,
+        "enough_for_both": None if joint is None or m is None else _covers(n, m, joint),
         "promises": {name: asdict(one) for name, one in promises.items()},
         "verdict": verdict,
     }
     answer(facts, wrapped(f"{text}\n\n" + "\n".join(verdict)), as_json=as_json)
 
 
-def _verdict(
-    plan: Any,
-    promises: dict[str, Any],
-    *,
-    n: int,
-    m: int | None,
-    people: int | None,
-    beta: float,
-    certain: bool,
-) -> list[str]:
-    inside, tasks, persons, both = (
-        promises[name] for name in ("in_sample", "new_tasks", "new_people", "both")
-    )
-    said = [
+def _or_give(options: str, number: int | None) -> str:
+    if number is None:
+        return f"give {options}"
+    return f"{number:,}" if number < 10**15 else f"{number:.3g}"
+
+
+def _inside(plan: Any, promise: Any, *, outside_rho: bool) -> str:
+    said = (
         f"For the people and tasks learned from: with an exact oracle, {plan.rounds:,} rounds of "
-        f"exponentiated gradient bring everybody within {inside.deviation:g} of a common rate, at "
-        f"an error of at most {inside.error_excess:g} above the best possible. "
-        + (
-            "For error rates that is certain, and no number of tasks is needed, where every round "
-            "looks at all tasks."
-            if certain
-            else f"For false positives or negatives that has probability {inside.probability:g}, "
-            f"from {plan.tasks_needed:,} tasks on."
-        ),
-        f"For tasks not seen yet: everybody within {tasks.deviation:g}, with probability "
-        f"{tasks.probability:g}, from {plan.tasks_needed:,} tasks on. "
-        f"{_enough(m, plan.tasks_needed)}",
-        f"For people not seen yet: all but {percent(beta)} within {persons.deviation:g}, with "
-        f"probability {persons.probability:g}"
-        + (
-            "; say how many tasks (--m) and features (--features) to learn from how many people."
-            if people is None
-            else f", from {people:,} people on. {_enough(n, people)}"
-        ),
-        f"For both at once: all but {percent(both.share)} within {both.deviation:g}, with "
-        f"probability {both.probability:g}, from as many tasks and as many people on.",
-    ]
-    if any(one.deviation >= 0.5 or one.probability <= 0 for one in promises.values()):
+        f"exponentiated gradient bring everybody within {promise.deviation:g} of a common rate, at "
+        f"an error of at most {promise.error_excess:g} above the best possible. That is certain, "
+        "and no number of tasks is needed, where every round looks at all tasks"
+    )
+    if not outside_rho:
+        return f"{said}."
+    return (
+        f"{said} and the sample's own rho is used (the default). With outside estimates of rho it "
+        f"has probability {promise.probability:g}, from {plan.tasks_needed:,} tasks on; one batch "
+        "of them, F_0, is set aside for the estimates."
+    )
+
+
+def _new_tasks(plan: Any, promise: Any, m: int | None) -> str:
+    return (
+        f"For tasks not seen yet: everybody within {promise.deviation:g}, with probability "
+        f"{promise.probability:g}, from {plan.tasks_needed:,} tasks on, at an error of at most "
+        f"{promise.error_excess:.3g} above the best possible. {_enough(m, plan.tasks_needed)}"
+    )
+
+
+def _new_people(promise: Any, n: int, people: int | None, beta: float) -> str:
+    said = (
+        f"For people not seen yet: all but {percent(beta)} within {promise.deviation:g}, with "
+        f"probability {promise.probability:g}"
+    )
+    if people is None:
+        return f"{said}; give --m and --features to learn from how many people."
+    return f"{said}, from {people:,} people on. {_enough(n, people)}"
+
+
+def _both(promise: Any, joint: Any, n: int, m: int | None, *, all_people: bool) -> str:
+    said = (
+        f"For both at once: all but {percent(promise.share)} within {promise.deviation:g}, with "
+        f"probability {promise.probability:g}"
+    )
+    if joint is None:
+        return f"{said}; give --features to learn from how many people and tasks."
+    said += f", from {joint.individuals:.3g} people and {joint.tasks:.3g} tasks on. Each number "
+    said += "depends on the other; these are the smallest that fit together."
+    if all_people:
+        said += " Here --rho-min must hold for everybody who may come (the paper's rho_inf)."
+    if m is not None:
+        verdict = "enough" if _covers(n, m, joint) else "not enough"
+        said += f" You have {n:,} and {m:,}: {verdict}."
+    return said
+
+
+def _covers(n: int, m: int, joint: Any) -> bool:
+    return bool(n >= joint.individuals and m >= joint.tasks)
+
+
+def _closing(promises: Iterable[Any]) -> list[str]:
+    said = []
+    if any(promise.deviation >= 0.5 or promise.probability <= 0 for promise in promises):
         said.append(
             "A deviation of 0.5 or more, or a probability of 0, promises nothing: all rates are "
             "within 0.5 of one half. Ask for a smaller alpha or delta."

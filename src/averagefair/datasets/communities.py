@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from averagefair.datasets.split import BoolArray, FloatArray, LabelArray, Split
 from averagefair.errors import DatasetError, InputError
+from averagefair.text import counted
 
 # UCI's attributes after the five non-predictive ones (state, county, community, name, fold).
 _COLUMNS = """
@@ -131,7 +132,7 @@ def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
     if not data.is_original:
         warnings.warn(
             f"{file} has the shape of Communities and Crime but other values than UCI's, so "
-            f"published results will not be reproduced. {_REMEDY}",
+            f"the authors' published results will not be reproduced. {_REMEDY}",
             stacklevel=2,
         )
     return data
@@ -180,8 +181,8 @@ def _read(file: Path) -> FloatArray:
         if len(line) not in (k, k + 5) or len(line) != len(lines[0]):
             first = f" (line 1 has {len(lines[0])})" if number > 1 else ""
             raise DatasetError(
-                f"{wrong} line {number} has {len(line)} columns{first}; all must have {k + 5}, or "
-                f"{k} without the five non-predictive ones."
+                f"{wrong} line {number} has {counted(len(line), 'column')}{first}; all "
+                f"must have {k + 5}, or {k} without the five non-predictive ones."
             )
     rows = [line[-k:] for line in lines]
     if rows and any(letter.isalpha() for letter in rows[0][-1]):
@@ -189,7 +190,7 @@ def _read(file: Path) -> FloatArray:
             if found.strip().lower() != name.lower():
                 raise DatasetError(f"{wrong} its header has {found!r} in the place of {name!r}.")
     if len(rows) != n:
-        raise DatasetError(f"{wrong} it has {len(rows)} rows; it must have {n}.")
+        raise DatasetError(f"{wrong} it has {counted(len(rows), 'row')}; it must have {n:,}.")
     values = np.empty((n, k))
     for i, j in np.ndindex(n, k):
         try:

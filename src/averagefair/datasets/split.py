@@ -8,6 +8,8 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair.text import counted
+
 FloatArray = NDArray[np.float64]
 LabelArray = NDArray[np.int8]
 BoolArray = NDArray[np.bool_]
@@ -51,8 +53,9 @@ class Split:
 
     def __repr__(self) -> str:
         (n, d), m, (n_new, m_new) = self.X.shape, self.Y.shape[1], self.Y_new_both.shape
-        held_out = f"held out: {n_new} people, {m_new} tasks"
-        return f"{type(self).__name__}({n} people x {m} tasks, {d} features; {held_out})"
+        held_out = f"held out: {counted(n_new, 'person', 'people')}, {counted(m_new, 'task')}"
+        size = f"{counted(n, 'person', 'people')} x {counted(m, 'task')}, {counted(d, 'feature')}"
+        return f"{type(self).__name__}({size}; {held_out})"
 
     def with_tasks_drawn(self, rng: np.random.Generator) -> Split:
         """Return the same people with the tasks to hold out drawn at random from all tasks.

@@ -27,6 +27,8 @@ from averagefair.sample import FloatArray
 LEVELS = (0.2, 0.4, 0.6, 0.8, 0.9)
 CONFIDENCE = 0.95
 HELD_OUT = ("people", "tasks", "both")
+LEARNED = "people"
+"""New people are measured on the tasks learned from, where noise cannot be taken off."""
 MOSTLY_NOISE = 0.8
 """Where more of the variance between people is noise, there is little unfairness to compare at."""
 GAIN = ("gain", "gain_low", "gain_high", "noise_share", "repeats")
@@ -106,8 +108,9 @@ def at_equal_unfairness(
     repeat : str
         The column that tells repeated draws of a setting apart; both solvers saw the same draws.
     measure : {"sigma", "sd"}
-        Unfairness: the standard deviation of true rates, the noise of few tasks taken off, or of
-        the rates as observed. Both are convex, so that mixing models never makes them larger than
+        Unfairness: the standard deviation of true rates, the noise of few tasks taken off, which
+        is valid for new tasks only (new people on the tasks learned from are left out); or of the
+        rates as observed. Both are convex, so that mixing models never makes them larger than
         the line between the models says; a window that leaves out 5% of the people is not.
     levels : sequence of float
         Where to compare, as shares of the unfairness of the unconstrained models.
@@ -116,11 +119,12 @@ def at_equal_unfairness(
     -------
     Table
         A row for each setting, corner and level: the error of each solver's mean curve there, and
-        by how much the published setting errs more (``gain``), with the jackknife's interval over
+        by how much the authors' setting errs more (``gain``), with the jackknife's interval over
         the draws. ``reaches`` is how little unfairness a model of column generation itself shows
         at least, as a share like the levels: below it its curve is mixtures with coin flips.
         ``noise_share`` is how much of the variance between people is noise where nothing
-        is asked for: where it is nearly all, there is hardly any unfairness to compare at.
+        is asked for: where it is nearly all, there is hardly any unfairness to compare at. NaN on
+        the tasks learned from.
     """
     rows = []
     for which, corner, draws in _comparisons(measured, setting, repeat, measure):
@@ -146,20 +150,31 @@ def at_equal_unfairness(
                     "corner": corner,
                     "measure": measure,
                     "level": level,
-                    "published_error": both[0, place],
+                    "authors_setting_error": both[0, place],
                     "column_generation_error": both[1, place],
                     "reaches": least / free if free > 0 else np.nan,
                     **_told(gain, draws),
                 }
             )
-    names = ("level", "published_error", "column_generation_error", "reaches")
+    names = ("level", "authors_setting_error", "column_generation_error", "reaches")
     return Table.of_rows(rows, (*setting, "corner", "measure", *names, *GAIN))
+
+
+def measure_of(corner: str) -> str:
+    """Return the measure of unfairness that is valid in a corner."""
+    return "sd" if corner == LEARNED else "sigma"
+
+
+def valid(table: Table) -> Table:
+    """Keep of a table with several measures the one that is valid in each corner."""
+    wanted = [measure_of(corner) for corner in table["corner"].tolist()]
+    return table.take(table["measure"] == np.array(wanted, dtype=object))
 
 
 def point_by_point(
     measured: Table, setting: Sequence[str], repeat: str, *, measure: str = "sigma"
 ) -> Table:
-    """Hold each model against coin flips, and column generation's against the published curve.
+    """Hold each model against coin flips, and column generation's against the authors' setting.
 
     A curve is as good as its best mixtures, but somebody may ask for one alpha and take what comes.
 
@@ -172,8 +187,8 @@ def point_by_point(
     -------
     Table
         A row for each setting, corner, solver and alpha: how much more coin flips into the
-        published model of no constraint err at the same unfairness (``coin_flips``), and how much
-        more the published curve does (``gain``; NaN for the published models themselves).
+        authors' setting without a constraint err at the same unfairness (``coin_flips``), and how
+        much more the curve of the authors' setting does (``gain``; NaN for its own models).
     """
     rows = []
     for which, corner, draws in _comparisons(measured, setting, repeat, measure):
@@ -249,6 +264,8 @@ def _comparisons(
     for which in measured.only(*setting):
         here = measured.where(**which)
         for corner in HELD_OUT:
+            if corner == LEARNED and measure == "sigma":
+                continue
             mine = here.where(corner=corner)
             yield (
                 which,

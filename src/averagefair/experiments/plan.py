@@ -23,7 +23,12 @@ from averagefair.experiments.figures import (
     learn,
     trajectories,
 )
-from averagefair.experiments.findings import at_equal_unfairness, exponents, point_by_point
+from averagefair.experiments.findings import (
+    at_equal_unfairness,
+    exponents,
+    point_by_point,
+    valid,
+)
 from averagefair.experiments.sweeps import (
     BIAS_ALPHAS,
     BIASES,
@@ -143,7 +148,7 @@ QUICK = Scale(
     new_people=1000,
     new_tasks=500,
 )
-"""A look at everything in seconds: fewer rounds than published, fewer alphas, few draws."""
+"""A look at everything in seconds: fewer rounds, alphas and draws."""
 
 
 def communities_jobs(data: Communities, scale: Scale = FULL) -> list[Job]:
@@ -247,6 +252,10 @@ def _derived(tables: Tables) -> Iterator[tuple[str, Table]]:
                 for measure in ("sigma", "sd")
             ]
             yield f"{name}_compared", stack(both)
-            yield f"{name}_points", point_by_point(tables[name], setting, repeat)
+            points = [
+                point_by_point(tables[name], setting, repeat, measure=measure)
+                for measure in ("sigma", "sd")
+            ]
+            yield f"{name}_points", valid(stack(points))
     if "growth" in tables:
         yield "exponents", exponents(tables["growth"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,12 @@ BLANKS = ("", "na", "n/a", "nan", "null", "none")
 # As programs and spreadsheets write them, in some languages.
 TRUE = ("true", "wahr", "vrai", "verdadero", "vero")
 FALSE = ("false", "falsch", "faux", "falso")
+# Numbers as people write them: 1,000 (of which 0,123 is none), 0,5, 1.000,5 and 1 000.
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
+_GERMAN = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
+_SPACES = re.compile("[ '\u2019\u00a0\u202f]")
+_SPACED = re.compile(rf"[-+]?\d{{1,3}}({_SPACES.pattern}\d{{3}})+(\.\d*)?")
 
 
 def numbers(column: Any) -> NDArray[np.float64]:
@@ -34,10 +41,38 @@ def numbers(column: Any) -> NDArray[np.float64]:
         for words, digit in ((TRUE, "1"), (FALSE, "0")):
             said = pc.is_in(column, pa.array(words, text.type))
             column = pc.if_else(said, pa.scalar(digit, text.type), column)
+    whole = pa.types.is_integer(column.type)  # the reader warns that large ones are rounded
     try:
-        return np.asarray(pc.cast(column, pa.float64()).to_numpy(), dtype=np.float64)
+        cells = pc.cast(column, pa.float64(), safe=not whole)
+        return np.asarray(cells.to_numpy(), dtype=np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return _one_by_one(stored, column.to_pylist())
+
+
+def spelling(text: str) -> str:
+    """Say how to write a number with commas, or with groups of digits; nothing of other text.
+
+    Examples
+    --------
+    >>> spelling("0,5"), spelling("1,000,000"), spelling("1.000,5")
+    ('Write 0.5, with a point', 'Write 1000000, without commas', 'Write 1000.5, with a point')
+    >>> spelling("1,000")
+    'Write 1000 if the comma groups thousands, 1.000 if it is a decimal comma'
+    """
+    word = text.strip()
+    if _GERMAN.fullmatch(word):
+        return f"Write {word.replace('.', '').replace(',', '.')}, with a point"
+    if _GROUPED.fullmatch(word):
+        plain = word.replace(",", "")
+        if "." in word or word.count(",") > 1:
+            return f"Write {plain}, without commas"
+        point = word.replace(",", ".")
+        return f"Write {plain} if the comma groups thousands, {point} if it is a decimal comma"
+    if _DECIMAL_COMMA.fullmatch(word):
+        return f"Write {word.replace(',', '.')}, with a point"
+    if _SPACED.fullmatch(word):
+        return f"Write {_SPACES.sub('', word)}, without spaces or apostrophes"
+    return ""
 
 
 class NotNumbersError(ValueError):

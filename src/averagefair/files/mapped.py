@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from averagefair.blocks import row_blocks
 from averagefair.errors import InputError, extra, some_of
-from averagefair.files.reading import check_head, check_path
+from averagefair.files.reading import check_head, check_path, check_regular
 from averagefair.files.table import FileTable
 from averagefair.files.writing import beside, check_output, sync_folder
+from averagefair.text import digits
 
 NUMBERS = ("float64", "float32")
 # So many cells are unpacked at a time, 16 MB of float64, or so many rows where a table is wide:
@@ -193,6 +194,7 @@ class _File:
 def reading_parquet(path: str | Path) -> Iterator[Any]:
     """Open a Parquet file, to be read some rows at a time."""
     pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
+    check_regular(path)
     try:
         with (
             open(path, "rb") as file,
@@ -297,7 +299,7 @@ def _features(part: FileTable, names: Sequence[str], dtype: str) -> NDArray[Any]
     wrong = np.argwhere(np.isinf(kept))
     if len(wrong):
         row, place = map(int, wrong[0])
-        part.refuse(row, names[place], f"{numbers[row, place]:g} is too large for {dtype}")
+        part.refuse(row, names[place], f"{digits(numbers[row, place])} is too large for {dtype}")
     return kept
 
 

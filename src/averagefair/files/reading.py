@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,6 +16,7 @@ from typing import Any, NoReturn
 from averagefair.errors import InputError, extra
 from averagefair.files.formulas import unguard, unguard_column
 from averagefair.files.table import FileTable
+from averagefair.text import counted
 
 STREAM, BOM = "-", b"\xef\xbb\xbf"
 # Files are read in one thread: a process that ends soon after reading may be aborted by pyarrow's
@@ -32,20 +36,55 @@ def check_path(path: str) -> None:
         raise InputError(f"the file name {path!r} holds control characters; rename the file.")
 
 
+def check_regular(path: str | Path, *, pipes: bool = False) -> None:
+    """Refuse what is there but is no file: a folder, a device, a pipe that would block.
+
+    Parameters
+    ----------
+    path : str or Path
+    pipes : bool, default False
+        Whether a pipe without a name is well, such as a shell makes for ``<(command)``.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # the reader says why it cannot be opened
+    kinds = {
+        stat.S_ISDIR: "a folder (directory)",
+        stat.S_ISFIFO: "a named pipe",
+        stat.S_ISSOCK: "a socket",
+        stat.S_ISCHR: "a device",
+        stat.S_ISBLK: "a device",
+    }
+    kind = next((name for test, name in kinds.items() if test(mode)), None)
+    # Where a pipe has no name, the link to it leads nowhere.
+    nameless = stat.S_ISFIFO(mode) and not os.path.exists(os.path.realpath(path))
+    if kind is None or (pipes and nameless):
+        return
+    remedy = "Name a file in it." if stat.S_ISDIR(mode) else "Copy what it gives into a file."
+    raise InputError(f"{path} cannot be read: it is {kind}, not a file. {remedy}")
+
+
 def read_file(path: str) -> FileTable:
     """Read a CSV or Parquet file, or standard input ("-"); the content tells which it is."""
     source = "standard input" if path == STREAM else path
     if not path:
         raise InputError("the name of a file to read is empty.")
     check_path(path)
+    if path != STREAM:
+        check_regular(path, pipes=True)
     if path == STREAM and sys.stdin is None:
         raise InputError("standard input is closed; give the name of a file.")
     try:
         data = sys.stdin.buffer.read() if path == STREAM else Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     if not data.removeprefix(BOM).strip():
         raise InputError(f"{source} is empty; a table with a head and rows is needed.")
+    if data[8:9] == b"{" and b"averagefair model" in data[:65536]:
+        raise InputError(
+            f"{source} is a model of averagefair, not a table; give a CSV or Parquet file."
+        )
     columns = _parquet(data, source) if data[:4] == b"PAR1" else _csv(data, source)
     if not columns or not len(next(iter(columns.values()))):
         raise InputError(f"{source} has no rows.")
@@ -129,7 +168,8 @@ def complain(error: Exception, source: str) -> NoReturn:
         row, expected, got = map(int, found.groups())
         remedy = "Quote cells that hold the separator" if got > expected else "Fill the row up"
         raise InputError(
-            f"{source}: row {row - 1} has {got} cells where the head has {expected}. {remedy}."
+            f"{source}: row {row - 1} has {counted(got, 'cell')} where the head has {expected}. "
+            f"{remedy}."
         ) from None
     raise InputError(f"{source} cannot be read as CSV: {error}") from None
 
@@ -146,13 +186,30 @@ def _head(data: bytes, source: str, said: str | None) -> tuple[list[str], str]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(not_letters(source, line)) from None
-    first = {mark: _first_rows(text, mark, source) for mark in said or MARKS}
-    # Where a mark stands within quotes, and others around them, it separates nothing.
-    first = {mark: rows for mark, rows in first.items() if _fits(text, mark)} or first
+    with _cells_of_any_length():
+        first = {mark: _first_rows(text, mark, source) for mark in said or MARKS}
+        # Where a mark stands within quotes, and others around them, it separates nothing.
+        fitting = {mark: rows for mark, rows in first.items() if _fits(text, mark)} or first
     # What separates the head into most cells, and the row below it into as many.
-    even = [mark for mark, (head, row) in first.items() if not row or len(row) == len(head)]
-    delimiter = max(even or first, key=lambda mark: len(first[mark][0]))
-    return first[delimiter][0], delimiter
+    even = [mark for mark, (head, row) in fitting.items() if not row or len(row) == len(head)]
+    delimiter = max(even or fitting, key=lambda mark: len(fitting[mark][0]))
+    head = fitting[delimiter][0]
+    if len(head) == 1 and any(len(rows[0]) > 1 for rows in first.values()):
+        raise InputError(
+            f"{source} cannot be read as CSV: a quote in its first two rows has no end. Close it, "
+            "or write a quote within a cell twice."
+        )
+    return head, delimiter
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Lift the limit of Python's csv: by a mark that is not there, a wide head is one cell."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _first_rows(text: str, delimiter: str, source: str) -> tuple[list[str], list[str]]:

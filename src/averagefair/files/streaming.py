@@ -17,6 +17,7 @@ from averagefair.files.reading import (
     begin_csv,
     check_head,
     check_path,
+    check_regular,
     complain,
     csv_columns,
     csv_options,
@@ -107,6 +108,8 @@ class FileBlocks:
 
     def _kind(self) -> str:
         check_path(self.path)
+        if self.path != STREAM:
+            check_regular(self.path, pipes=True)
         try:
             # A pipe can be read once only.
             if self.path == STREAM or not Path(self.path).is_file():
@@ -159,7 +162,8 @@ class FileBlocks:
                     yield FileTable(self.path, columns, first=first)
                     first += batch.num_rows
         except pa.ArrowInvalid as error:
-            if "straddling" in str(error) and size < 2**31:
+            # So pyarrow says that a row, or the head, is longer than a block.
+            if any(word in str(error) for word in ("straddling", "Empty CSV")) and size < 2**31:
                 raise _LongLineError from None
             self._check_letters()
             complain(error, self.path)

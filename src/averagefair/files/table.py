@@ -12,15 +12,23 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.errors import InputError, some_of
-from averagefair.files.cells import BLANKS, NotNumbersError, numbers
+from averagefair.errors import InputError, some_of, warn
+from averagefair.files.cells import BLANKS, NotNumbersError, numbers, spelling
 from averagefair.names import in_a_line
 from averagefair.sampling import id_text
-from averagefair.tables import is_missing
+from averagefair.tables import MOST_EXACT, ROUNDED, is_missing
+from averagefair.text import counted, digits
 
 # pandas keeps a table's row names in a Parquet column of this name: no column of the data.
 _INDEX = re.compile(r"__index_level_\d+__")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_WHOLE = re.compile(r"[-+]?\d+")
+
+
+def _rounded(cell: Any, number: float) -> bool:
+    """Tell whether a whole number in a file was read as another one."""
+    if isinstance(cell, str):
+        cell = int(cell) if _WHOLE.fullmatch(cell.strip()) and len(cell) < 400 else None
+    return isinstance(cell, int) and cell != int(number)
 
 
 def _filled(cell: Any) -> bool:
@@ -165,11 +173,31 @@ class FileTable:
             self.refuse(
                 row,
                 names[place],
-                f"holds {given!r} where a finite number must stand ({int(wrong.sum()):,} such "
-                f"cells{self._among()}, in {some_of(in_all)}). Fill them, or leave the columns or "
-                "the rows out",
+                f"holds {given!r} where a finite number must stand "
+                f"({counted(int(wrong.sum()), 'such cell')}{self._among()}, in {some_of(in_all)}). "
+                "Fill them, or leave the columns or the rows out",
             )
+        self._warn_of_rounding(names, out)
         return out
+
+    def _warn_of_rounding(self, names: Sequence[str], out: NDArray[np.float64]) -> None:
+        """Warn of columns with whole numbers that float64 does not hold."""
+        large = np.abs(out) >= MOST_EXACT
+        for place in np.flatnonzero(large.any(axis=0)).tolist():
+            rows = np.flatnonzero(large[:, place])
+            cells = self.columns[names[place]].take(rows).to_pylist()
+            read = out[rows, place].tolist()
+            if any(_rounded(cell, number) for cell, number in zip(cells, read, strict=True)):
+                given = self._as_id(names[place])
+                warn(
+                    f"{self.source}, column {names[place]!r}: {ROUNDED} If it says who a row is, "
+                    f"pass {given}; if it is a code, leave it out.",
+                    UserWarning,
+                )
+
+    def _as_id(self, name: str) -> str:
+        """Say how to pass a column as the ids."""
+        return f"--id {name}" if self.dashes else f"id={name!r}"
 
     def labels(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return columns of labels, shape (n, names): 0, 1, or NaN where blank."""
@@ -208,14 +236,17 @@ class FileTable:
         return f" among rows {self.first + 1} to {self.first + len(self)}"
 
     def _between(self, names: Sequence[str], rule: str, *, ends_only: bool) -> NDArray[np.float64]:
-        remedy = f"If the column is no task, choose others ({self.option('tasks')})"
+        remedy = (
+            "Write labels in words as 0 and 1, e.g. no as 0 and yes as 1. If the column is no "
+            f"task, choose others ({self.option('tasks')})"
+        )
         out = self._numbers(names, rule, remedy)
         known = np.isnan(out) | (out == 0) | (out == 1)
         if not ends_only:
             known |= (out >= 0) & (out <= 1)
         if not known.all():
             row, place = (int(one) for one in np.argwhere(~known)[0])
-            self.refuse(row, names[place], f"{rule}; got {out[row, place]:g}")
+            self.refuse(row, names[place], f"{rule}; got {digits(out[row, place])}")
         return out
 
     def _numbers(self, names: Sequence[str], rule: str, remedy: str) -> NDArray[np.float64]:
@@ -233,14 +264,13 @@ class FileTable:
             return out
         (name, first), *more = wrong.items()
         text = f"{rule}; got {first.value!r}"
-        if isinstance(first.value, str) and _DECIMAL_COMMA.fullmatch(first.value.strip()):
-            text += f". Write {first.value.strip().replace(',', '.')}, with a point"
+        advice = spelling(first.value) if isinstance(first.value, str) else ""
+        text += f". {advice}" if advice else ""
         if more:
             text += f". Other columns hold no numbers either: {some_of([repr(n) for n, _ in more])}"
         text += f". {remedy}"
         if self.id_column is None:
-            given = f"--id {name}" if self.dashes else f"id={name!r}"
-            text += f"; if it says who a row is, pass {given}"
+            text += f"; if it says who a row is, pass {self._as_id(name)}"
         self.refuse(first.row, name, text)
 
     def _no_column(self, name: str, option: str) -> NoReturn:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from averagefair.errors import InputError
+from averagefair.errors import InputError, blaming
 from averagefair.oracles.fitting import seeded
 from averagefair.parts import Part
 from averagefair.protocols import is_oracle
@@ -87,14 +87,17 @@ class FittedMap:
         How many features it takes.
     width : int
         How many it makes.
+    source : str, optional
+        The file that it was loaded from, for messages.
     """
 
     transformer: Any
     feature_count: int
     width: int
+    source: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revived, (self.transformer, self.feature_count, self.width)
+        return _revived, (self.transformer, self.feature_count, self.width, self.source)
 
     def __call__(self, features: Any, first_row: int = 0, dtype: str = "float64") -> NDArray[Any]:
         """Map people's features, shape (n, feature_count), to shape (n, width).
@@ -110,23 +113,32 @@ class FittedMap:
         check_host(Space.of(features))
         given = np.array(features, dtype=np.float64)  # its own: some transformers write to it
         name = type(self.transformer).__name__
+        part = f"the feature map ({name})"
+        if self.source:
+            name = f"{name} of {self.source}"
         try:
-            made = self.transformer.transform(given)
+            with blaming(self.source, part):
+                made = self.transformer.transform(given)
+        except InputError:
+            raise
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             raise InputError(
                 f"the feature map, {name}, could not map rows {first_row} to "
                 f"{first_row + len(given) - 1} of X: {said(error)}."
             ) from error
-        return _numbers(made, (len(given), self.width), name, first_row, dtype)
+        with blaming(self.source, part):
+            return _numbers(made, (len(given), self.width), name, first_row, dtype)
 
 
-def _revived(transformer: Any, feature_count: int, width: int) -> FittedMap:
+def _revived(
+    transformer: Any, feature_count: int, width: int, source: str | None = None
+) -> FittedMap:
     """Return a map that came from elsewhere, in memory of its own.
 
     Dask hands over arrays that cannot be written to and begin anywhere, which compiled code (that
     of splines, for one) does not take.
     """
-    return FittedMap(deepcopy(transformer), feature_count, width)
+    return FittedMap(deepcopy(transformer), feature_count, width, source)
 
 
 def split_map(oracle: Any) -> tuple[Any | None, Any]:

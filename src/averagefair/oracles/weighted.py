@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from averagefair.checks import number_below
 from averagefair.costs import Costs
-from averagefair.errors import DegenerateTaskWarning, InputError, some_of, warn
+from averagefair.errors import DegenerateTaskWarning, InputError, blaming, some_of, warn
 from averagefair.oracles.degenerate import constant_tasks
 from averagefair.oracles.fitting import (
     Fitting,
@@ -45,10 +45,13 @@ class FittedClassifiers:
         A fitted scikit-learn classifier, or a bool: a constant decision.
     classes : pair, default (0, 1)
         What the classifiers call deciding 0, and deciding 1.
+    source : str, optional
+        The file that they were loaded from, for messages.
     """
 
     classifiers: Sequence[Any]
     classes: Sequence[Any] = (0, 1)
+    source: str | None = None
 
     def decide(self, features: FloatArray) -> NDArray[np.bool_]:
         """Decide for each person and task; shape (n, k)."""
@@ -63,13 +66,18 @@ class FittedClassifiers:
         return out
 
     def _ask(self, classifier: Any, features: FloatArray) -> NDArray[np.bool_]:
-        with refusing_overflow(classifier, features):
+        name = type(classifier).__name__
+        with (
+            blaming(self.source, f"the classifier ({name})"),
+            refusing_overflow(classifier, features),
+        ):
             predicted = np.asarray(classifier.predict(features))
-        zero, one = (predicted == name for name in self.classes)
+            zero, one = (np.asarray(predicted == name) for name in self.classes)
         if predicted.shape != (len(features),) or not (zero | one).all():
             odd = predicted[~(zero | one)][:1].tolist() or f"an array of shape {predicted.shape}"
+            where = "" if self.source is None else f"{self.source}: "
             raise InputError(
-                f"{type(classifier).__name__} was fitted with the labels {self.classes[0]!r} and "
+                f"{where}{name} was fitted with the labels {self.classes[0]!r} and "
                 f"{self.classes[1]!r}, and must predict one of them for each of "
                 f"{len(features)} people; got {odd}. If it has names of its own for the two "
                 "classes, say so: WeightedOracle(..., classes=(name of 0, name of 1))."
@@ -120,6 +128,11 @@ class WeightedOracle:
         long as the shares of the people in all weights, with the sign of the label wanted, differ
         by at most this in total (2: nothing in common). 0: only where costs are the same.
 
+    Attributes
+    ----------
+    source : str, or None
+        The model file that the oracle was loaded from, for messages.
+
     Notes
     -----
     A heuristic: training loss is not cost. A task of which only one wanted label is left gets
@@ -162,6 +175,7 @@ class WeightedOracle:
     progress: Progress | None = field(default=None, repr=False)
     classes: Sequence[Any] = (0, 1)
     reuse: float = 0.0
+    source: str | None = field(default=None, init=False, repr=False, compare=False)
     exact = False
 
     def __post_init__(self) -> None:
@@ -226,7 +240,12 @@ class _PerTask:
         known = self.constants | self.recent.recall(asked, set(tasks) - self.constants.keys())
         answers: list[Any] = []
         failed: dict[int, TooFew] = {}
-        with self._fitting(asked, [task for task in tasks if task not in known]) as fitted:
+        source = self.oracle.source
+        name = type(self.fitting.estimator).__name__
+        with (
+            blaming(source, f"the oracle ({name})"),
+            self._fitting(asked, [task for task in tasks if task not in known]) as fitted,
+        ):
             for task in tasks:
                 answer = known[task] if task in known else next(fitted)
                 if isinstance(answer, TooFew):
@@ -236,7 +255,7 @@ class _PerTask:
                     self.oracle.progress(len(answers), len(tasks))
         self.recent.keep(asked, dict(zip(tasks, answers, strict=True)))
         self._tell(failed)
-        return FittedClassifiers(answers, self.oracle.classes)
+        return FittedClassifiers(answers, self.oracle.classes, source)
 
     @contextmanager
     def _fitting(self, asked: _Round, tasks: Sequence[int]) -> Iterator[Iterator[Any]]:

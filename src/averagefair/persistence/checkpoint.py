@@ -32,7 +32,7 @@ from averagefair.persistence.folder import Folder
 from averagefair.protocols import BestResponse, Hypothesis, Oracle, memory_of, remind
 from averagefair.sample import Sample
 from averagefair.spaces import to_host
-from averagefair.text import plain
+from averagefair.text import counted, plain
 
 MEMORY = "memory"
 # What may differ between a run and the one that goes on: how long it may take.
@@ -95,6 +95,11 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         number_below("every", self.every, np.inf)
+        if not str(self.folder):
+            raise InputError(
+                "the folder of a checkpoint (--checkpoint) must have a name; got an empty one. "
+                "Name the current folder '.'."
+            )
 
     def around(self, run: Mapping[str, Any]) -> Callable[[Oracle, str | None], Oracle]:
         """Return what puts a recorder around an oracle, for a run with these settings.
@@ -210,7 +215,8 @@ class _Recorder:
     def _part(self) -> None:
         """Leave the record where the run asks something else."""
         warn(
-            f"the run and its record in {self.checkpoint.folder} part after {self.taken} answers "
+            f"the run and its record in {self.checkpoint.folder} part after "
+            f"{counted(self.taken, 'answer')} "
             "(other versions of a library, or other limits?); the run goes on from there.",
             CheckpointWarning,
         )

@@ -179,7 +179,7 @@ def _read_fitted(contents: Contents, sizes: Sizes) -> list[FittedClassifiers]:
             takes = getattr(each, "n_features_in_", sizes.d)
             if type(each) is not bool and (not hasattr(each, "predict") or takes != sizes.d):
                 raise ValueError("fitted.classifiers do not take the features")
-        found.append(FittedClassifiers(classifiers, tuple(classes)))
+        found.append(FittedClassifiers(classifiers, tuple(classes), contents.source))
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import InputError, extra
-from averagefair.files.reading import check_path
+from averagefair.files.reading import check_path, check_regular
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -58,6 +58,10 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
     """
     safe_open = extra("safetensors", "files").safe_open
     check_path(str(path))
+    if not str(path):
+        raise InputError(f"the name of a {kind.words} to read is empty.")
+    check_regular(path)
+    _refuse_tables(path, kind)
     try:
         with safe_open(str(path), framework="numpy") as file:
             text = (file.metadata() or {}).get("manifest", "{}")
@@ -81,6 +85,20 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
     if written is None or not np.array_equal(written, digest(arrays, text)):
         raise InputError(f"{path} is damaged: it is not as it was written.")
     return arrays, manifest
+
+
+def _refuse_tables(path: str | Path, kind: Format) -> None:
+    """Say of a table that it is one: safetensors would speak of its header."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(1024)
+    except OSError:
+        return  # said when it is opened to be read
+    # A model begins with the length of its header, eight bytes, and the last of them are zero.
+    if len(start) >= 8 and (start[:4] == b"PAR1" or b"\x00" not in start):
+        what = "a Parquet table" if start[:4] == b"PAR1" else "text, perhaps a CSV table"
+        remedy = "`averagefair fit` learns a model from a table" if kind is MODEL else "Remove it"
+        raise InputError(f"{path} is not a {kind.words} of averagefair: it is {what}. {remedy}.")
 
 
 def _no_number(name: str) -> NoReturn:

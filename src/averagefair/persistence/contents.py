@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # What reading a file that does not fit may raise.
-MISFITS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+MISFITS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +24,14 @@ class Contents:
     manifest : dict
     trusted : tuple of str
         Types of a feature map's parts that the reader accepts.
+    source : str
+        Which file it is, for messages.
     """
 
     arrays: Mapping[str, NDArray[Any]]
     manifest: Mapping[str, Any]
     trusted: tuple[str, ...] = ()
+    source: str = ""
 
     def array(
         self, name: str, *shape: int | None, kind: str = "f", finite: bool = True

@@ -1,45 +1,47 @@
 """scikit-learn objects in a file: as skops writes them, types checked, contents checked, no pickle.
 
 skops names the type of every part, and makes no object of a type that it does not know to be
-harmless or that its reader has not accepted by name. Some types are harmless only as long as what
-they hold makes sense (a tree that leads to a node it does not have would read foreign memory):
-those are accepted here, and looked through before anybody uses them.
+harmless or that its reader has not accepted by name. What a harmless type holds is not skops'
+concern, and scikit-learn's compiled code believes it. So each object is checked against what its
+class would hold (`known_classes`) before anybody uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
-from functools import partial
-from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
-from sklearn.base import BaseEstimator
 
 from averagefair.errors import InputError, extra, some_of
 from averagefair.oracles.feature_map import said
+from averagefair.persistence.fitted_contents import check_contents, each_part, short_name
+from averagefair.persistence.fitted_relations import spline_from_plain, spline_to_plain
+from averagefair.persistence.known_classes import ROWS
+from averagefair.persistence.trees import check_tree_sizes
 from averagefair.persistence.weighing import check_weight
 
 TRUSTED = (
     "numpy.dtype",  # the kind of an array's cells: KBinsDiscretizer, SimpleImputer
     "scipy.interpolate._bsplines.BSpline",  # SplineTransformer; made anew, so SciPy checks it
-    "sklearn.tree._tree.Tree",  # trees, forests, boosting; looked through
+    "sklearn.tree._tree.Tree",  # trees, forests, boosting; every node is checked
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # likewise
+    "functools.partial",  # of check_array alone: boosting with categories
+    "sklearn.utils.validation.check_array",
     "sklearn.utils._bunch.Bunch",  # a dict: voting, stacking
     "sklearn.calibration._CalibratedClassifier",  # plain attributes
     "sklearn.calibration._SigmoidCalibration",  # two numbers
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",  # arrays, used in fit alone
+    "sklearn.calibration._TemperatureScaling",  # one number
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",  # left out: used in fit alone
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
 )
 """What skops leaves to its readers and a reader need not accept: scikit-learn's own objects hold
-it, and it runs nothing."""
-# Compiled code that takes what it is handed, and what these hold cannot be looked through.
-_COMPILED = "BaseLibSVM"
-_DEFINING = ("t", "c", "k", "extrapolate", "axis")
+it, it runs nothing, and what it holds is checked."""
+_MADE = {*ROWS, "_loss"}
 
 
 class UntrustedError(InputError):
@@ -63,10 +65,12 @@ def to_bytes(thing: Any, what: str) -> NDArray[np.uint8]:
     skops = extra("skops.io", "files")
     own = deepcopy(thing)
     try:
-        _for_each(own, _to_plain)
+        for spline in _splines(own):
+            spline_to_plain(spline)
         data = skops.dumps(own)
         # What cannot be read again is told now, while there is a model.
-        _restored(data, [*TRUSTED, *skops.get_untrusted_types(data=data)])
+        check_tree_sizes(check_weight(data), data)
+        _restored(data, [*TRUSTED, *skops.get_untrusted_types(data=data)], None)
     except Exception as error:  # of a stranger's object anything may be odd
         raise InputError(
             f"{what} cannot be stored: {said(error)}. Use scikit-learn's own, or classes and "
@@ -88,151 +92,59 @@ def from_bytes(data: NDArray[np.uint8], trusted: Sequence[str], what: str, made:
     made : str
         What it was made with, as the file says.
     """
-    skops, content = extra("skops.io", "files"), data.tobytes()
+    content = data.tobytes()
     try:
-        check_weight(content)
-        accepted = {*TRUSTED, *trusted}
-        unknown = [one for one in skops.get_untrusted_types(data=content) if one not in accepted]
+        schema = check_weight(content)
+        unknown = _unknown_types(schema, content, trusted)
         if not unknown:
-            thing = _restored(content, accepted)
-            _for_each(thing, partial(_refuse_compiled, accepted=accepted))
-            return thing
-    except UntrustedError:
-        raise
+            check_tree_sizes(schema, content)
+            thing, unknown = _restored(content, [*TRUSTED, *trusted], trusted)
     except Exception as error:  # of a foreign file anything may be wrong
         raise ValueError(
             f"{what}, made with {made}, cannot be read with {made_with()}: {said(error)}"
         ) from error
-    raise _untrusted(what, unknown)
-
-
-def _untrusted(what: str, unknown: Sequence[str]) -> UntrustedError:
-    return UntrustedError(
-        f"{what} holds types that are not known to be harmless: {some_of(unknown)}. If you trust "
-        f"whoever made the file, accept them by name: load(path, trusted={list(unknown)!r}), or "
-        "--trust for each on the command line."
-    )
-
-
-def _restored(data: bytes, accepted: Collection[str]) -> Any:
-    thing = extra("skops.io", "files").loads(data, trusted=sorted(accepted))
-    _for_each(thing, _from_plain)
-    _for_each(thing, _look_through)
+    if unknown:
+        raise UntrustedError(
+            f"{what} holds types that are not known to be harmless: {some_of(unknown)}. If you "
+            f"trust whoever made the file, accept them by name: load(path, trusted={unknown!r}), "
+            "or --trust for each on the command line."
+        )
     return thing
 
 
-def _refuse_compiled(part: Any, *, accepted: Container[str]) -> None:
-    kind = type(part)
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if _COMPILED in {one.__name__ for one in kind.__mro__} and name not in accepted:
-        raise _untrusted("what it holds", [name])
+def _unknown_types(schema: Any, content: bytes, trusted: Sequence[str]) -> list[str]:
+    """List the types that neither skops, nor `known_classes`, nor the reader knows."""
+    known = {*TRUSTED, *trusted}
+    listed = [*extra("skops.io", "files").get_untrusted_types(data=content)]
+    # Losses are made again, and refused where they stand anywhere else.
+    listed += [
+        name
+        for name in _objects(schema)
+        if short_name(name) and not {short_name(name), short_name(name).split(".")[0]} & _MADE
+    ]
+    return sorted({*listed} - known)
 
 
-# --- looking through -----------------------------------------------------------------------------
-
-
-def _for_each(thing: Any, change: Callable[[Any], None]) -> None:
-    """Hand on an object and all that can be reached from it, each once.
-
-    Whatever may hold something is looked into: what is not looked through is not checked, and
-    compiled code believes what it is handed.
-    """
-    seen: dict[int, Any] = {}
-    left = [thing]
+def _objects(schema: Any) -> Iterator[str]:
+    """Yield the types of all objects that have attributes of their own."""
+    left = [schema]
     while left:
-        one = left.pop()
-        if id(one) not in seen:
-            seen[id(one)] = one
-            left += _held_by(one)
-    for one in seen.values():
-        change(one)
+        part = left.pop()
+        if isinstance(part, dict) and part.get("__loader__") == "ObjectNode":
+            yield f"{part.get('__module__')}.{part.get('__class__')}"
+        if isinstance(part, dict | list):
+            left += part if isinstance(part, list) else part.values()
 
 
-def _held_by(thing: Any) -> list[Any]:
-    """Return what an object holds."""
-    if isinstance(thing, str | bytes | bytearray | int | float | type | FunctionType | ModuleType):
-        return []
-    if isinstance(thing, np.ndarray):
-        return [*thing.flat] if thing.dtype.hasobject else []
-    held = [*getattr(thing, "__dict__", {}).values()]
-    if isinstance(thing, Mapping):
-        held += [*thing.keys(), *thing.values()]
-    elif isinstance(thing, list | tuple | set | frozenset):
-        held += [*thing]
-    elif isinstance(thing, partial):
-        held += [thing.func, thing.args, thing.keywords]
-    elif isinstance(thing, MethodType):
-        held += [thing.__self__]
-    return held
+def _restored(
+    data: bytes, made: Collection[str], accepted: Collection[str] | None
+) -> tuple[Any, list[str]]:
+    """Return what a file holds, checked, and the types in it that the reader has not accepted."""
+    thing = extra("skops.io", "files").loads(data, trusted=sorted({*made}))
+    for spline in _splines(thing):
+        spline_from_plain(spline)
+    return thing, check_contents(thing, ROWS, accepted)
 
 
-def _to_plain(part: Any) -> None:
-    """Leave of a spline what defines it: how SciPy keeps it differs from release to release."""
-    if isinstance(part, BSpline):
-        kept = {name: getattr(part, name) for name in _DEFINING}
-        vars(part).clear()
-        vars(part).update(kept)
-
-
-def _from_plain(part: Any) -> None:
-    """Make a spline again; SciPy refuses knots and coefficients that do not fit."""
-    if not isinstance(part, BSpline):
-        return
-    kept = dict(vars(part))
-    if kept.keys() != {*_DEFINING}:
-        raise ValueError("a spline is not as it was written")
-    vars(part).clear()
-    coefficients = np.moveaxis(kept["c"], 0, kept["axis"])
-    part.__init__(kept["t"], coefficients, kept["k"], kept["extrapolate"], kept["axis"])
-
-
-def _look_through(part: Any) -> None:
-    """Refuse trees that lead nowhere, and ensembles whose trees take other features."""
-    kind = type(part).__name__
-    if kind == "Tree":
-        _check_tree(part)
-    elif isinstance(part, BaseEstimator):
-        _check_holder(part)
-
-
-def _check_tree(tree: Any) -> None:
-    left, right, feature = tree.children_left, tree.children_right, tree.feature
-    _check_nodes(left, right, feature, inner=left != -1, features=tree.n_features)
-    if not len(left) or (right[left == -1] != -1).any():
-        raise ValueError("a tree is not as it was written")
-
-
-def _check_nodes(
-    left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], *, inner: Any, features: int
-) -> None:
-    """Refuse nodes whose children do not come after them, or that ask for unknown features."""
-    place = np.arange(len(left), dtype=np.int64)
-    for child in (left, right):
-        child = child[inner].astype(np.int64)
-        if ((child <= place[inner]) | (child >= len(left))).any():
-            raise ValueError("a tree leads to a node that it does not have")
-    asked = feature[inner].astype(np.int64)
-    if ((asked < 0) | (asked >= features)).any():
-        raise ValueError("a tree asks for a feature that there is not")
-
-
-def _check_holder(holder: BaseEstimator) -> None:
-    """Refuse an estimator whose trees take another number of features than it does."""
-    known, held = getattr(holder, "n_features_in_", -1), vars(holder)
-    trees = [held["tree_"]] if "tree_" in held else []
-    inside = held.get("estimators_")
-    if inside is not None and "estimators_features_" not in held:
-        listed = inside.ravel().tolist() if isinstance(inside, np.ndarray) else inside
-        trees += [vars(one)["tree_"] for one in listed if "tree_" in getattr(one, "__dict__", {})]
-    if any(type(tree).__name__ != "Tree" or tree.n_features != known for tree in trees):
-        raise ValueError("a tree takes other features than its classifier")
-    for row in held.get("_predictors", ()) or ():
-        for one in row:
-            nodes, sets = one.nodes, np.asarray(one.raw_left_cat_bitsets)
-            inner = nodes["is_leaf"] == 0
-            _check_nodes(
-                nodes["left"], nodes["right"], nodes["feature_idx"], inner=inner, features=known
-            )
-            by_set = inner & (nodes["is_categorical"] != 0)
-            if not len(nodes) or (nodes["bitset_idx"][by_set] >= len(sets)).any():
-                raise ValueError("a tree is not as it was written")
+def _splines(thing: Any) -> list[BSpline]:
+    return [part for part in each_part(thing) if isinstance(part, BSpline)]

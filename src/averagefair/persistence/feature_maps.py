@@ -31,4 +31,4 @@ def read_map(contents: Contents) -> FittedMap | None:
     transformer = from_bytes(data, contents.trusted, "the feature map", known.get("made_with"))
     if not width or not isinstance(transformer, BaseEstimator):
         raise ValueError("map is no transformer")
-    return FittedMap(transformer, contents.whole("feature_count"), width)
+    return FittedMap(transformer, contents.whole("feature_count"), width, contents.source)

@@ -65,7 +65,12 @@ class Folder:
     def _lock(self) -> None:
         if fcntl is None:
             return
-        held = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            held = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise InputError(
+                f"{self.path / _LOCK} cannot be used: {error.strerror}. Give another folder."
+            ) from None
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -103,7 +108,7 @@ class Folder:
                 "Resume with the settings and data of that run, or give another folder."
             )
         try:
-            yield Contents(arrays, manifest, tuple(trusted))
+            yield Contents(arrays, manifest, tuple(trusted), str(path))
         except UntrustedError as error:
             raise UntrustedError(f"{path}: {error}") from None
         except MISFITS as error:

@@ -132,15 +132,17 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassif
     A model comes back with its parameters and all that it needs to decide and to be audited. What
     belongs to single people or to the way it was learned is not in the file:
     ``individual_rates_``, ``undefined_individuals_``, ``history_``; and ``mapping_`` is None unless
-    it was saved with ``extendable=True``.
+    it was saved with ``extendable=True``. Numbers of workers (``n_jobs``) are None, whatever the
+    file says.
 
     Parameters
     ----------
     path : str or Path
     trusted : sequence of str
         Types that a feature map or classifiers in the file may hold beside those of NumPy and
-        scikit-learn that are known to be harmless (``averagefair.persistence.TRUSTED``), such as
-        "mymodule.MyTransformer". Loading a type runs its module's code: accept only what you know.
+        scikit-learn that are known to be harmless and whose contents are checked, such as
+        "mymodule.MyTransformer". Loading a type runs its module's code, and what it holds is not
+        checked: accept only what you know.
     """
     return read_model(path, trusted=trusted).model
 
@@ -157,7 +159,7 @@ def read_model(path: str | Path, *, trusted: Sequence[str] = ()) -> ModelFile:
     if isinstance(trusted, str):
         raise InputError(f"`trusted` must be a list of types; got {trusted!r}: [{trusted!r}].")
     arrays, manifest = unpack(path)
-    contents = Contents(arrays, manifest, tuple(trusted))
+    contents = Contents(arrays, manifest, tuple(trusted), str(path))
     try:
         if not isinstance(manifest["origin"], dict):
             raise ValueError("origin is no mapping")

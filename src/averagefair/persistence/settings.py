@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
+from averagefair.oracles import WeightedOracle
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
 from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
@@ -36,7 +37,7 @@ def _named(thing: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> dict[s
     settings = {
         field.name: _setting(getattr(thing, field.name), kinds, arrays)
         for field in fields(thing)
-        if field.name != "progress"
+        if field.init and field.name != "progress"
     }
     return {"kind": name, "settings": settings}
 
@@ -82,4 +83,9 @@ def _from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents
     settings = {
         name: _from_named(value, kinds, contents) for name, value in written["settings"].items()
     }
-    return kinds[written["kind"]](**settings)
+    made = kinds[written["kind"]](**settings)
+    if isinstance(made, WeightedOracle):
+        # How many processes work is for the reader to say; and messages name the file.
+        made = replace(made, n_jobs=None)
+        object.__setattr__(made, "source", contents.source)
+    return made

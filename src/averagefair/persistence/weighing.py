@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 from typing import Any
+
+import numpy as np
 
 SCHEMA = "schema.json"
 # Sparse matrices are compressed, the one thing that is: their places shrink a few times. What was
@@ -19,10 +22,10 @@ SCHEMA = "schema.json"
 MOST_SHRUNK = 40
 
 
-def check_weight(data: bytes) -> None:
+def check_weight(data: bytes) -> Any:
     """Refuse, by ValueError, an archive of skops that is larger than it looks.
 
-    Reading another takes memory and time in proportion to its length.
+    Reading another takes memory and time in proportion to its length. Returns its schema.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         sizes = {one.filename: one.file_size for one in file.infolist()}
@@ -36,14 +39,34 @@ def check_weight(data: bytes) -> None:
     read = _count(schema, found, sizes)[1]
     if read > len(data):
         raise ValueError("it is larger than it looks: an array stands in it many times")
+    return schema
 
 
 def _check_member(data: bytes) -> None:
-    """Refuse an archive in the archive, which is what a sparse matrix is, that shrank too much."""
+    """Refuse a member that stands for more than its bytes.
+
+    That is an array that claims more cells than there are, or an archive in the archive (which is
+    what a sparse matrix is) that shrank too much.
+    """
     if data[:2] == b"PK":
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             if sum(one.file_size for one in file.infolist()) > MOST_SHRUNK * len(data):
                 raise ValueError("it is larger than it looks: a sparse matrix is compressed")
+            for name in file.namelist():
+                _check_member(file.read(name))
+    elif data[:6] == np.lib.format.MAGIC_PREFIX:
+        shape, kind = _array_header(io.BytesIO(data))
+        if math.prod(shape) * kind.itemsize > len(data):
+            raise ValueError("it is larger than it looks: an array claims more than it holds")
+
+
+def _array_header(file: io.BytesIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the kind that an array in NumPy's format claims to have."""
+    version = np.lib.format.read_magic(file)
+    older = version == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if older else np.lib.format.read_array_header_2_0
+    shape, _, kind = read(file)
+    return shape, kind
 
 
 def _count(part: Any, found: dict[Any, tuple[int, Any]], sizes: dict[str, int]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The paper's figure "error spread": everybody's rate at each alpha."""
+"""The paper's figure "error spread": everybody's rate at each allowed spread, 2 alpha."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLIPPED = Style("#999999", "", "o")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorSpreadDisplay(Frozen):
-    """Everybody's rate at each alpha: the paper's figure "error spread".
+    """Everybody's rate at each allowed spread, 2 alpha: the paper's figure 1(b), with its axes.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class ErrorSpreadDisplay(Frozen):
         Parameters
         ----------
         ax : Axes, optional
-            Default: those of a new figure.
+            Default: those of a new pyplot figure, which a notebook shows.
         """
         k, count = len(self.alpha), len(self.rate_names)
         ax = drawing.axes(ax, (6.5, 1.8 + 0.22 * max(4, k * count)))
@@ -94,10 +94,10 @@ class ErrorSpreadDisplay(Frozen):
             self._plot_rate(ax, number, rows, lane)
         ax.use_sticky_edges = False  # room for dots at 0
         every = -(-k // 30)
-        names = ["none" if np.isnan(alpha) else f"{alpha:g}" for alpha in self.alpha]
+        names = ["none" if np.isnan(alpha) else f"{2 * alpha:g}" for alpha in self.alpha]
         ax.set_yticks(np.arange(k)[::every], names[::every])
         name = f"{words(self.rate_names[0])} rate" if count == 1 else "rate"
-        ax.set(xlabel=f"individual {name}", ylabel="requested alpha", ylim=(-0.6, k - 0.4))
+        ax.set(xlabel=f"individual {name}", ylabel="allowed spread: 2 alpha", ylim=(-0.6, k - 0.4))
         return drawing.finish(ax, above=True)
 
     def _plot_rate(self, ax: Any, number: int, rows: FloatArray, lane: float) -> None:

@@ -42,8 +42,8 @@ class FrontierDisplay(Frozen):
     >>> curve = averagefair.frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
     >>> new = {"X_new": people.X_new, "Y_new_people": people.Y_new_people}
     >>> test = averagefair.generalisation(curve, **new)
-    >>> figure = FrontierDisplay.from_frontier(curve, test).figure()
-    >>> [panel.get_ylabel() for panel in figure.axes]
+    >>> panels = FrontierDisplay.from_frontier(curve, test).figure()
+    >>> [ax.get_ylabel() for ax in panels.axes]
     ['overall error, 95% intervals', 'distance of all but 5% from a common rate']
     """
 
@@ -70,12 +70,18 @@ class FrontierDisplay(Frozen):
         free = curve.unconstrained
         return cls(measured, flips, free.error, free.spread / 2)
 
-    def figure(self) -> Any:
-        """Draw both panels side by side; returns the figure."""
-        figure = drawing.new_figure((11, 4.8))
-        for ax, panel in zip(figure.subplots(1, 2), PANELS, strict=True):
+    def figure(self) -> drawing.Panels:
+        """Draw both panels side by side in a new pyplot figure.
+
+        Returns
+        -------
+        Panels
+            ``savefig(file)`` writes the figure; ``figure`` and ``axes`` are matplotlib's.
+        """
+        panels = drawing.Panels.new(len(PANELS), (11, 4.8))
+        for ax, panel in zip(panels.axes, PANELS, strict=True):
             self.plot(ax, panel)
-        return figure
+        return panels
 
     def plot(self, ax: Any = None, y: str = "error", corner: str | None = None) -> Any:
         """Draw one panel against the alpha requested; returns the axes.
@@ -83,10 +89,10 @@ class FrontierDisplay(Frozen):
         Parameters
         ----------
         ax : Axes, optional
-            Default: those of a new figure.
+            Default: those of a new pyplot figure, which a notebook shows.
         y : {"error", "near"}, default "error"
             Overall error of all that was measured, with intervals; or how far from a common rate
-            all but 5% of the people are, beside what noise alone would show.
+            all but 5% of the people are, on new tasks beside what noise alone would show.
         corner : {"training", "people", "tasks", "both"}, optional
             Where nearness is told. Default: the last of these that was measured.
         """
@@ -134,7 +140,8 @@ class FrontierDisplay(Frozen):
             style = SERIES[list(CORNERS).index(corner)]
             name = CORNERS[corner]
             drawing.draw_line(ax, at.alpha, at.near, style._replace(dash="-"), f"{name}, observed")
-            style = style._replace(dash="--")
-            drawing.draw_line(ax, at.alpha, at.denoised, style, f"{name}, without the noise")
+            if not at.learned_tasks:
+                style = style._replace(dash="--")
+                drawing.draw_line(ax, at.alpha, at.denoised, style, f"{name}, without the noise")
         ax.set(ylabel=f"distance of all but {percent(BETA)} from a common rate")
         ax.set_ylim(bottom=0.0)

@@ -17,7 +17,8 @@ from averagefair.frontier import FrontierPoint
 from averagefair.plots.given import check_kind, columns
 from averagefair.rates import resolve_rates, spoken
 from averagefair.sample import FloatArray
-from averagefair.windows import narrowest
+from averagefair.tables import read_numbers
+from averagefair.windows import common_rate as find_common_rate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +33,7 @@ class RatesDisplay(Frozen):
     before, after : array, shape (n, rates)
         Individual rates; NaN where undefined.
     common_rate : array, shape (rates,)
+        What the band is drawn around.
     alpha : float
         What was asked for; NaN where nothing was.
 
@@ -70,7 +72,8 @@ class RatesDisplay(Frozen):
         alpha : float, optional
             What was asked for: the band around the common rate. Without it none is drawn.
         common_rate : float or array-like, shape (rates,), optional
-            Default: the middle of the rates after.
+            Default: of the rates after, the centre of the window of width 2 alpha that holds the
+            most people; without alpha their mean.
         rate_names : sequence of str, optional
             What each column is called.
         """
@@ -86,8 +89,8 @@ class RatesDisplay(Frozen):
             )
         if common_rate is None:
             known = (np.sort(column[~np.isnan(column)]) for column in other.T)
-            common_rate = [narrowest(rates, 0.0).middle for rates in known]
-        common = np.broadcast_to(np.asarray(common_rate, dtype=np.float64), count)
+            common_rate = [find_common_rate(rates, alpha) for rates in known]
+        common = np.broadcast_to(read_numbers(common_rate, "common_rate"), count)
         asked = np.nan if alpha is None else float(alpha)
         return cls(tuple(names), tuple(rate_names), one, other, common, asked)
 
@@ -116,7 +119,7 @@ class RatesDisplay(Frozen):
         Parameters
         ----------
         ax : Axes, optional
-            Default: those of a new figure.
+            Default: those of a new pyplot figure, which a notebook shows.
         """
         ax, several = drawing.axes(ax), len(self.rate_names) > 1
         shapes = [
@@ -147,8 +150,8 @@ class RatesDisplay(Frozen):
 
 def _read(name: str, given: ArrayLike) -> FloatArray:
     try:
-        rates = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+        rates = read_numbers(given, name)
+    except InputError:
         rates = np.zeros(())
     if rates.ndim not in (1, 2):
         raise InputError(

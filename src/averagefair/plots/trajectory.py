@@ -1,4 +1,4 @@
-"""The paper's figure "convergence": error against unfairness, round by round."""
+"""The paper's figure "convergence": error (x) and unfairness (y), round by round."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from averagefair.sample import FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrajectoryDisplay:
-    """Error against unfairness, round by round: the paper's figure "convergence".
+    """Error and unfairness, round by round: the paper's figure 1(a), with its axes.
+
+    The overall error runs along the x axis, the spread of individual rates along the y axis; dashed
+    lines mark the spread allowed, 2 alpha.
 
     Attributes
     ----------
@@ -35,7 +38,7 @@ class TrajectoryDisplay:
     >>> from averagefair.datasets import make_synthetic
     >>> people = make_synthetic(n=40, m=10)
     >>> model = AverageFairClassifier(alpha=0.2, random_state=0).fit(people.X, people.Y)
-    >>> TrajectoryDisplay.from_models(model).plot().get_ylabel()
+    >>> TrajectoryDisplay.from_models(model).plot().get_xlabel()
     'overall error'
     """
 
@@ -90,20 +93,20 @@ class TrajectoryDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            Default: those of a new figure.
+            Default: those of a new pyplot figure, which a notebook shows.
         """
         ax = drawing.axes(ax, (6.0, 4.8))
         ax.plot([], [], "--", color=REQUEST, linewidth=0.9, label="allowed: 2 alpha")
         ax.plot([], [], "o", mfc="white", mec=BLACK, markersize=6, label="start")
         for alpha in sorted(set(self.alphas)):
-            ax.axvline(2 * alpha, color=REQUEST, linestyle="--", linewidth=0.9, zorder=1)
-        for run, (name, x, y) in enumerate(zip(self.names, self.spreads, self.errors, strict=True)):
+            ax.axhline(2 * alpha, color=REQUEST, linestyle="--", linewidth=0.9, zorder=1)
+        for run, (name, x, y) in enumerate(zip(self.names, self.errors, self.spreads, strict=True)):
             colour, _, marker = SERIES[run % len(SERIES)]
             drawing.draw_path(ax, x, y, colour)
             ax.plot(x[:1], y[:1], "o", mfc="white", mec=colour, markersize=6, zorder=3)
             look = {"color": colour, "markeredgecolor": "white", "markersize": 9, "zorder": 4}
             look |= {"label": f"end, {drawing.words(name)}"}
             ax.plot(x[-1:], y[-1:], linestyle="", marker=marker, **look)
-        ax.set(xlabel="unfairness: spread of individual rates", ylabel="overall error")
-        ax.set_xlim(left=0.0)
+        ax.set(xlabel="overall error", ylabel="unfairness: spread of individual rates")
+        ax.set_ylim(bottom=0.0)
         return drawing.finish(ax, above=True)

@@ -36,6 +36,7 @@ def audit_data(audit: Audit) -> dict[str, Any]:
             "confidence": audit.confidence,
             "mean": audit.mean.value,
             "common_rate": audit.common_rate,
+            "learned_tasks": audit.learned_tasks,
             "alpha": None if asked is None else asked.alpha,
             "beta": None if asked is None else asked.beta,
             "chance": _chance(audit.chance),
@@ -142,10 +143,12 @@ def _group(view: Groups) -> dict[str, Any]:
         places = np.argsort(-np.nan_to_num(view.mean, nan=-1.0), kind="stable")[:MOST_GROUPS]
     names, people = [view.name[place] for place in places], view.people[places]
     numbers = [getattr(view, name)[places] for name in ("mean", "lowest", "highest", "sigma")]
+    # Of tasks that were learned from there is no sd of true rates.
+    shown = numbers[:-1] if np.isnan(view.variance).all() else numbers
     rows = zip(
         names,
         (f"{count:,}" for count in people),
-        *(map(figure, one) for one in numbers),
+        *(map(figure, one) for one in shown),
         strict=True,
     )
     return {
@@ -167,12 +170,14 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
     needed = apart.tasks_needed()
     unit = "tasks" if audit._losses.families is None else "families of tasks"
     finite = np.isfinite(needed)
-    return [
+    over = " over people, on these tasks." if audit.learned_tasks else ""
+    always = [
         _figure(
             "mean",
             "Mean rate",
             figure(mean.value, 4),
-            f"{_interval(mean.low, mean.high, level)} How often decisions go wrong, on average.",
+            f"{_interval(mean.low, mean.high, level, over)} How often decisions go wrong, on "
+            "average.",
         ),
         _figure(
             "range",
@@ -180,6 +185,12 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
             "unknown" if np.isnan(low) else f"{figure(low, 2)} to {figure(high, 2)}",
             "From the best off to the worst off, as observed, noise and all.",
         ),
+    ]
+    if audit.learned_tasks:
+        meaning = "By how much rates differ (standard deviation), as observed on these tasks."
+        return [*always, _figure("sd", "Differences", figure(apart.sd, 4), meaning)]
+    return [
+        *always,
         _figure(
             "p",
             "Chance test",
@@ -195,8 +206,8 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
             f"{_interval(np.sqrt(apart.sigma2.low), np.sqrt(apart.sigma2.high), level)} Asked only "
             f"how large it can be: {figure(apart.upper, 4)} at most, with {level} confidence."
             if not np.isnan(apart.upper)
-            else "By how much true rates differ (standard deviation), the noise taken off. No "
-            "bound on it can be told.",
+            else "By how much true rates differ (standard deviation), the noise taken off. There "
+            "is no bound on it; the notes say why.",
         ),
         _figure(
             "reliability",
@@ -238,7 +249,8 @@ def _p(value: float) -> str:
     return f"p = {value:.3g}" if value > 0 else "p below 1e-300"
 
 
-def _interval(low: float, high: float, level: str) -> str:
+def _interval(low: float, high: float, level: str, over: str = "") -> str:
     if np.isnan(low) or np.isnan(high):
         return ""
-    return f"{level} interval {figure(max(0.0, low), 4)} to {figure(min(1.0, high), 4)}."
+    ends = f"{figure(max(0.0, low), 4)} to {figure(min(1.0, high), 4)}"
+    return f"{level} interval {ends}{over or '.'}"

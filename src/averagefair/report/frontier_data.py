@@ -17,7 +17,7 @@ from averagefair.parts import Part
 from averagefair.rates import ErrorRate, resolve_rates, spoken
 from averagefair.request import ROUNDING
 from averagefair.sample import FloatArray, Sample
-from averagefair.text import figure, percent, plain
+from averagefair.text import counted, figure, percent, plain
 
 WORST = 50
 """How many of the worst-off are listed at each alpha."""
@@ -287,18 +287,19 @@ def _carried(test: Generalisation, place: int) -> str:
     name, corner = list(test.corners.items())[-1]
     if name == "training":
         return ""
-    return (
-        f"{CORNERS[name]}, not learned from: the error is {figure(corner.error[place])}, and all "
+    text = (
+        f"{CORNERS[name]}: the error is {figure(corner.error[place])}, and all "
         f"but {percent(BETA)} of the people are within {figure(corner.near[place])} of a common "
-        f"rate as observed, where noise alone would make it {figure(corner.floor[place])}."
+        "rate as observed"
     )
+    if corner.learned_tasks:
+        return f"{text} on these tasks. That says nothing of tasks that were not learned from."
+    return f"{text}, where noise alone would make it {figure(corner.floor[place])}."
 
 
 def certificate_lines(known: Certificate) -> list[list[str]]:
     """Return the lines of a certificate, each with what it is about."""
-    said = str(known).splitlines()
-    about = ["Asked", "Reached", "Effort", "Proved", *["Trouble"] * len(said)]
-    return [[head, line] for head, line in zip(about, said, strict=False)]
+    return [[about, line] for about, text in known.lines() for line in text.splitlines()]
 
 
 def _corner(name: str, corner: Corner) -> dict[str, Any]:
@@ -307,7 +308,8 @@ def _corner(name: str, corner: Corner) -> dict[str, Any]:
         for column in corner.__dataclass_fields__
         if isinstance(getattr(corner, column), np.ndarray)
     }
-    return {"name": CORNERS[name], "n": corner.n, "m": corner.m, **columns}
+    about = {"name": CORNERS[name], "n": corner.n, "m": corner.m}
+    return about | {"learned_tasks": corner.learned_tasks, **columns}
 
 
 def curve_table(data: dict[str, Any]) -> dict[str, Any]:
@@ -346,14 +348,15 @@ def corner_tables(data: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "key": name,
             "name": corner["name"],
-            "size": f"{corner['n']:,} people, {corner['m']:,} tasks",
+            "size": f"{counted(corner['n'], 'person', 'people')}, {counted(corner['m'], 'task')}"
+            + (", as observed" if corner["learned_tasks"] else ""),
             "rows": [
                 [
                     point["label"],
                     _with_interval(corner, "error", place),
                     _written(corner["spread"][place]),
-                    *(_written(corner[name][place]) for name in ("near", "floor", "denoised")),
-                    _with_interval(corner, "sigma", place),
+                    _written(corner["near"][place]),
+                    *_true_rates(corner, place),
                 ]
                 for place, point in enumerate(data["points"])
             ],
@@ -361,6 +364,14 @@ def corner_tables(data: dict[str, Any]) -> list[dict[str, Any]]:
         for name, corner in data["corners"].items()
         if name != "training"
     ]
+
+
+def _true_rates(corner: dict[str, Any], place: int) -> list[str]:
+    """Return the cells about true rates; empty on tasks that were learned from."""
+    if corner["learned_tasks"]:
+        return ["", "", ""]
+    cells = [_written(corner[name][place]) for name in ("floor", "denoised")]
+    return [*cells, _with_interval(corner, "sigma", place)]
 
 
 def _with_interval(corner: dict[str, Any], name: str, place: int) -> str:

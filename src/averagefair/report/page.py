@@ -19,7 +19,8 @@ from hashlib import sha256
 from importlib import resources
 from typing import Any
 
-from averagefair.auditing import Audit
+from averagefair.auditing import Audit, Verdict
+from averagefair.auditing.answer import Answer
 from averagefair.errors import InputError, extra
 from averagefair.frontier import Frontier
 from averagefair.generalisation import Generalisation, same_curve
@@ -94,6 +95,7 @@ def frontier_report(
         "table": curve_table(data),
         "worst": worst_table(data),
         "corners": corner_tables(data),
+        "fresh": any(not corner["learned_tasks"] for corner in data["corners"].values()),
         "several": len(data["rates"]) > 1,
         "beta": percent(data["beta"]),
         "level": percent(data["confidence"]),
@@ -192,7 +194,11 @@ def _audit_context(audit: Audit, data: dict[str, Any]) -> dict[str, Any]:
         "notes": audit.notes,
         "figures": audit_figures(audit),
         "answer": audit.answer,
-        "verdict": None if audit.answer is None else audit.answer.verdict.value,
+        "verdict": None if audit.answer is None else _verdict(audit.answer),
+        "verdict_value": None
+        if audit.answer is None or audit.answer.verdict is None
+        else audit.answer.verdict.value,
+        "learned": audit.learned_tasks,
         "exchangeability": exchangeability_words(audit),
         "groups": data["groups"],
         "level": percent(audit.confidence),
@@ -201,6 +207,15 @@ def _audit_context(audit: Audit, data: dict[str, Any]) -> dict[str, Any]:
         else f"{_who(audit.answer.beta)} within {audit.answer.alpha:g} of a common rate",
         "families": audit.tasks.family is not None,
     }
+
+
+def _verdict(answer: Answer) -> str:
+    """Return what is said of the request in a few words."""
+    if answer.verdict is None:
+        return f"{'met' if answer.met_as_observed else 'not met'} as observed on these tasks"
+    if answer.verdict is Verdict.OPEN:
+        return "whether it is so cannot be told"
+    return str(answer.verdict.value)
 
 
 def _who(beta: float) -> str:

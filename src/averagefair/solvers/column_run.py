@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 _LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
 # So many rounds without a gain of tol, and a slack on the way has served.
 _APPROACH_PATIENCE = 3
-# Where a share may stay outside, it is chosen anew every so many rounds.
+# Where a share may stay outside, it is chosen again each time this many rounds have passed.
 _EXCUSE_EVERY = 10
+# After a time limit, the last linear programs may take this share of it, or this many seconds.
+_GRACE, _LEAST_GRACE = 0.25, 1.0
 
 
 class Effort(NamedTuple):
@@ -98,7 +100,7 @@ class ColumnRun:
     def step(self) -> Round:
         """Ask the Learner at one point (a heuristic one a few times) and solve the master."""
         if self.stale:
-            self._solve()
+            self._start_over()
         before, unsure = self._answer().value, not self.center.confirmed
         taken = self._take_in_best(self._ask(self._next_point()))
         if taken:
@@ -123,8 +125,9 @@ class ColumnRun:
         """
         if self.slack > self.request.alpha:
             if self._reason(_APPROACH_PATIENCE) is not None:
-                # The constraint begins to bind at half the spread.
-                binding = min(self.slack, 0.5 * self.constraints.spread(self._answer().rates))
+                # The constraint begins to bind at half the width of all but a share beta.
+                width = self.constraints.width(self._answer().rates, self.request.beta)
+                binding = min(self.slack, 0.5 * width)
                 self._turn_to(max(self.request.alpha, self.rules.approach * binding))
             return None
         reason = self._reason(self.patience)
@@ -186,43 +189,56 @@ class ColumnRun:
 
     def _take_in(self, play: Play) -> bool:
         """Take a play into the pool unless one just like it is there."""
-        if self.pool.find(play):
+        if self.pool.find(play) is not None:
             return False
         self.pool.add(play)
         self.center.correct(play)
         return True
 
-    def _solve(self, *, in_time: bool = True) -> None:
-        seconds = max(0.0, self.deadline - perf_counter()) if in_time else np.inf
+    def _start_over(self) -> None:
+        """Solve at a slack that is new to the run, and choose who may stay outside there."""
+        self._take_in(self.learner.unconstrained())
+        self._solve()
+        if self.request.beta:
+            self._excuse(beyond=self.learner.unconstrained().rates)
+
+    def _solve(self) -> None:
+        seconds = max(0.0, self.deadline - perf_counter())
         self.answer = self.master.solve(self.slack, self.excused, seconds)
         self.stale = False
 
-    def _excuse(self, *, by_price_alone: bool = False) -> bool:
-        """Choose anew who may stay outside; return whether that gained anything."""
+    def _excuse(self, *, by_price_alone: bool = False, beyond: Any = None) -> bool:
+        """Choose again who may stay outside; return whether that gained anything.
+
+        The first choice that gains is kept. With ``beyond``, rates of another play, the first to
+        be tried is everybody beyond the narrowest window of those.
+        """
         before, excused = self._answer(), self.excused
         choices = excuses.choices(before, self.constraints, self.slack, self.request.beta)
-        for choice in islice(choices, 1 if by_price_alone else None):
-            if (choice == excused).all():
-                continue
-            self.excused = choice
-            self._solve()
-            if self._answer().value < before.value - _LEAST_GAIN:
-                self.center.leave_alone(choice)
-                return True
-        self.answer, self.excused = before, excused
+        if beyond is not None:
+            choices = chain([self.constraints.beyond(beyond, self.request.beta)], choices)
+        gained = False
+        try:
+            for choice in islice(choices, 1 if by_price_alone else None):
+                if (choice == excused).all():
+                    continue
+                self.excused = choice
+                self._solve()
+                gained = self._answer().value < before.value - _LEAST_GAIN
+                if gained:
+                    self.center.leave_alone(choice)
+                    return True
+        finally:
+            # The time limit, or Ctrl-C, may end a solve half way.
+            if not gained:
+                self.answer, self.excused = before, excused
         return False
 
     def point(self, trace: Trace) -> Point:
         """Say where the run stands with its request."""
-        if self.stale or self.slack != self.request.alpha:
-            # Ended on the way: there is an answer to the request all the same.
-            self._turn_to(self.request.alpha)
-            try:
-                self._solve(in_time=False)
-            except (SolverError, KeyboardInterrupt):
-                if self.answer is None:
-                    raise
-                self.answer = self._evened_out(self.answer)
+        reason = trace.stop_reason
+        if self.stale or self.slack != self.request.alpha or reason.limit or reason.cut_short:
+            self._answer_now()
         return Point(
             request=self.request,
             answer=self._answer(),
@@ -232,10 +248,58 @@ class ColumnRun:
             trace=trace,
         )
 
+    def _answer_now(self) -> None:
+        """Answer the request from the pool as it is: the run was ended on the way.
+
+        The answer is at least as good as the last one, and as the unconstrained play, with coin
+        flips mixed into either until it keeps to the request.
+        """
+        last = self.answer
+        self._turn_to(self.request.alpha)
+        self._allow_grace()
+        try:
+            self._start_over()
+            value = np.inf
+            while self.request.beta and self._answer().value < value - self.rules.tol:
+                value = self._answer().value
+                self._excuse()
+        except (SolverError, KeyboardInterrupt):
+            pass  # what was solved until then stands
+        for other in (last, self._unconstrained()):
+            if other is None:
+                continue
+            evened = self._evened_out(other)
+            if self.stale or evened.value < self._answer().value - _LEAST_GAIN:
+                self.answer, self.stale = evened, False
+                self.excused = self.constraints.beyond(evened.rates, self.request.beta)
+
+    def _allow_grace(self) -> None:
+        """Give the last linear programs of a run some time after its limit."""
+        if self.rules.time_limit is not None:
+            grace = max(_LEAST_GRACE, _GRACE * self.rules.time_limit)
+            self.deadline = max(self.deadline, perf_counter() + grace)
+
+    def _unconstrained(self) -> Answer:
+        """Return the unconstrained play as an answer."""
+        play = self.learner.unconstrained()
+        self._take_in(play)
+        mixture = np.zeros(len(self.pool))
+        mixture[self.pool.find(play)] = 1.0
+        nothing = self.constraints.space.zeros(len(self.constraints))
+        return Answer(
+            value=play.error,
+            mixture=mixture,
+            common_rates=self.constraints.middle(play.rates),
+            rates=play.rates,
+            weights=nothing,
+            row_weights=np.zeros(0),
+            threshold=play.error,
+        )
+
     def _evened_out(self, answer: Answer) -> Answer:
-        """Mix coin flips into an answer until it keeps to the slack, without a linear program."""
-        spread = self.constraints.spread(answer.rates)
-        kept = min(1.0, 2.0 * self.slack / spread) if spread > 0 else 1.0
+        """Mix coin flips into an answer until it keeps to the request, without a linear program."""
+        beta = self.request.beta
+        kept = self.constraints.kept_among_coin_flips(answer.rates, self.slack, beta)
         mixture = kept * answer.mixture
         mixture[:CONSTANTS] += 0.5 * (1.0 - kept)
         rates = kept * answer.rates + 0.5 * (1.0 - kept)
@@ -255,8 +319,9 @@ class ColumnRun:
             if choice is None or (choice is also and (also.excused == point.excused).all()):
                 continue
             self.excused = choice.excused
+            self._allow_grace()
             try:
-                self._solve(in_time=False)
+                self._solve()
             except (SolverError, KeyboardInterrupt):
                 continue
             if self._answer().value < best.answer.value:

@@ -23,9 +23,10 @@ def choices(
 ) -> Iterator[NDArray[np.bool_]]:
     """Propose whom to excuse, shape (N,), the most promising choice first.
 
-    Those outside always; then those who cost most; or those with the highest rates, or with the
-    lowest (prices may single out one of several people who are alike). Of each rate at most a
-    share beta of the people, counted by their multiplicities.
+    Everybody who is outside, then those who cost most; or those with the highest rates, or with
+    the lowest (prices may single out one of several people who are alike). Last: everybody beyond
+    the narrowest window. Of each rate at most a share beta of the people, counted by their
+    multiplicities.
     """
     off = constraints.space.to_host(answer.rates - constraints.expand(answer.common_rates))
     outside = np.abs(off) > slack + _ROUNDING
@@ -35,6 +36,7 @@ def choices(
     for merit, needed in ((price, outside | (price > 0)), (off, off > 0), (-off, off < 0)):
         order = np.lexsort((-merit, ~outside))
         yield _first(order[(outside | needed)[order]], constraints, beta)
+    yield constraints.beyond(answer.rates, beta)
 
 
 def _first(order: NDArray[np.intp], constraints: Constraints, beta: float) -> NDArray[np.bool_]:

@@ -27,6 +27,7 @@ from averagefair.sample import FloatArray
 from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, iterate
 from averagefair.solvers.pool import Pool
 from averagefair.spaces import total_size
+from averagefair.text import counted
 
 # An answer must beat every earlier one by this much, or the earlier one is played again.
 _REPLAY_MARGIN = 1e-12
@@ -50,7 +51,7 @@ class ExponentiatedGradient:
         of rounds that grows by 1.6 each time.
     replay : bool, default True
         Where the oracle's answer is no better than the best found in earlier rounds, play that
-        one again: a heuristic oracle can fall behind its own past.
+        one again (of equals the first): a heuristic oracle can fall behind its own past.
     tol : float, optional
         Stop once the gap is below this. Default: 0.001; None plays all rounds.
     time_limit : float, optional
@@ -65,7 +66,8 @@ class ExponentiatedGradient:
 
     Notes
     -----
-    Where no oracle is named, it plays with :class:`~averagefair.RegressionOracle`, as published.
+    Where no oracle is named, it plays with :class:`~averagefair.RegressionOracle`, as in the
+    authors' published runs. The common rate of a round is the paper's 1[sum w > 0], to the letter.
     """
 
     usual_oracle: ClassVar[Oracle] = RegressionOracle()
@@ -88,10 +90,11 @@ class ExponentiatedGradient:
 
     @classmethod
     def published(cls, max_rounds: int = 1000) -> ExponentiatedGradient:
-        """Return the practice behind the paper's published runs.
+        """Return the setting of the authors' published runs.
 
         B = 1/alpha, first step 100/B with shrinking, replay, all tasks in every round, an early
-        stop at a gap of 0.001. alpha comes from the estimator.
+        stop at a gap of 0.001. These come from the record of the authors' program. The paper's
+        text has no replay, no shrinking and no early stop. alpha comes from the estimator.
 
         Parameters
         ----------
@@ -237,10 +240,15 @@ class ExponentiatedGradient:
             aim=alpha if self.plan is None else self.plan.promised_deviation,
             history=trace.history,
             oracle_calls=learner.calls - calls,
-            stop_reason=trace.stop_reason,
+            stop_reason=self._reason(trace.stop_reason),
             seconds=trace.seconds,
             trouble=trace.trouble,
         )
+
+    def _reason(self, reason: StopReason) -> StopReason:
+        """Return why the run ended: without a tolerance the rounds are a plan, not a limit."""
+        planned = reason is StopReason.ROUNDS and self.tol is None
+        return StopReason.PLAN if planned else reason
 
     def _check_plan(self, multiplicities: FloatArray) -> None:
         """Refuse a plan made for fewer individuals: its T would not carry the promise.
@@ -274,10 +282,11 @@ class ExponentiatedGradient:
         needed = self.max_rounds * size
         if needed > m:
             raise InputError(
-                f"{self.max_rounds} rounds with a fresh batch of {size} tasks each need "
-                f"{needed} tasks, but there are {m}: a partition uses every task once. Lower "
-                "max_rounds or batch_size, set resample=True to draw the batches anew each round, "
-                "or leave batch_size unset to use all tasks every round."
+                f"{counted(self.max_rounds, 'round')} with a fresh batch of "
+                f"{counted(size, 'task')} each need {counted(needed, 'task')}, but there are {m}: "
+                "a partition uses every task once. Lower max_rounds or batch_size, set "
+                "resample=True to draw the batches anew each round, or leave batch_size unset to "
+                "use all tasks every round."
             )
         return iter(rng.permutation(tasks)[:needed].reshape(-1, size))
 

@@ -60,6 +60,8 @@ class StopReason(Enum):
         The oracle knows no better answer.
     SLOW
         The last rounds improved the answer by less than the tolerance.
+    PLAN
+        All rounds of the plan were played: the solver was told to play them whatever the gap.
     ROUNDS
         All rounds were played; more of them (``max_rounds``) may narrow the gap.
     TIME
@@ -78,9 +80,15 @@ class StopReason(Enum):
         kinds = (StopReason.TIME, StopReason.INTERRUPTED, StopReason.CALLBACK, StopReason.FAILED)
         return self in kinds
 
+    @property
+    def limit(self) -> bool:
+        """Whether a limit on rounds or time ended the run before it converged."""
+        return self in (StopReason.ROUNDS, StopReason.TIME)
+
     TOLERANCE = "the gap fell below the tolerance"
     NO_BETTER = "no better answer known to this oracle"
     SLOW = "the last rounds improved the answer by less than the tolerance"
+    PLAN = "all rounds of the plan were played"
     ROUNDS = "all rounds were played; more rounds (max_rounds) may narrow the gap"
     TIME = "the time limit was reached; more time (time_limit) may narrow the gap"
     INTERRUPTED = "interrupted; this is the answer of the rounds played until then"

@@ -103,13 +103,11 @@ class Pool:
         """Return each play's Lagrangian at these weights, less the constant slack term; (k,)."""
         return self.costs(weights) - self.common_rates @ self.constraints.add_up(weights)
 
-    def find(self, play: Play) -> bool:
-        """Return whether a play just like this one is there."""
-        xp = self._space.xp
-        return any(
-            bool(xp.all(self._rates[int(row), :] == play.rates))
-            for row in np.flatnonzero(self.errors == play.error)
-        )
+    def find(self, play: Play) -> int | None:
+        """Return the row of a play just like this one, or None."""
+        xp, same_error = self._space.xp, np.flatnonzero(self.errors == play.error).tolist()
+        same = (row for row in same_error if bool(xp.all(self._rates[row, :] == play.rates)))
+        return next(same, None)
 
     @property
     def _space(self) -> Space:

@@ -67,7 +67,7 @@ class Pricer:
             How many rounds in a row have gained nothing: the more, the more often and the more
             widely a heuristic oracle's weights are shaken.
         """
-        plays = [self.learner.respond(weights)]
+        plays = [self._first_answer(weights)]
         if not self.learner.exact:
             best = self._reweight(plays, weights)
             persistence = 1 + min(vain_rounds, _MOST_PERSISTENCE)
@@ -77,6 +77,11 @@ class Pricer:
                 plays.append(self.learner.respond(self._shaken(best, _SHAKE * persistence)))
                 best = min(best, plays[-1], key=lambda play: cost(play, weights))
         return plays
+
+    def _first_answer(self, weights: Any) -> Play:
+        """Return the answer to the weights themselves; where they are all 0, it is known."""
+        some = bool(self.learner.constraints.space.xp.any(weights != 0.0))
+        return self.learner.respond(weights) if some else self.learner.unconstrained()
 
     def _reweight(self, plays: list[Play], weights: Any) -> Play:
         """Ask again with the misjudged made heavier while that helps; return the best play."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from averagefair.drawing import NOISE, REQUEST
 from averagefair.experiments.figures import PUBLISHED, UNCONSTRAINED
-from averagefair.experiments.findings import HELD_OUT, interval
+from averagefair.experiments.findings import HELD_OUT, LEARNED, interval, measure_of
 from averagefair.experiments.pictures.panels import (
     SMALL,
     SOLVER_NAMES,
@@ -29,7 +29,7 @@ from averagefair.generalisation import CORNERS
 from averagefair.rates import spoken
 from averagefair.text import percent
 
-SIGMA = "chance-corrected unfairness: standard deviation of true rates"
+SIGMA = "unfairness: standard deviation of true rates; of new people, of rates as observed"
 
 
 def noise(table: Table, rate: str) -> Picture:
@@ -53,7 +53,8 @@ def noise(table: Table, rate: str) -> Picture:
             draw_curve(ax, alpha, mine["spread"], style, f"{name}, observed")
             ax.fill_between(alpha, 0.0, floor, color=NOISE, alpha=0.22, linewidth=0)
             look = {"color": style.colour, "linestyle": style.dash, "linewidth": 0.9}
-            ax.plot(alpha, floor, label=f"{name}, noise alone", **look)
+            if corner != LEARNED:
+                ax.plot(alpha, floor, label=f"{name}, noise alone", **look)
         ax.plot(asked, 2 * asked, color=REQUEST, linestyle=":", label="allowed in training")
         title(ax, CORNERS[corner])
     axes[0, 0].set(ylabel=f"spread of individual\n{spoken(rate)} rates")
@@ -64,13 +65,13 @@ def noise(table: Table, rate: str) -> Picture:
     return Picture(
         figure,
         f"Spread of individual {spoken(rate)} rates held out against the requested alpha, for new "
-        "people, new tasks and both: noise alone, if everybody's true rate were equal, would "
-        f"typically show {percent(round(share, 2))} of the spread observed.",
+        "people, new tasks and both: on new tasks noise alone, if everybody's true rate were "
+        f"equal, would typically show {percent(round(share, 2))} of the spread observed.",
     )
 
 
 def corrected(table: Table, rate: str) -> Picture:
-    """Draw error against unfairness with the noise taken off, held out, with intervals.
+    """Draw error against unfairness held out, with intervals; on new tasks without the noise.
 
     Parameters
     ----------
@@ -81,21 +82,23 @@ def corrected(table: Table, rate: str) -> Picture:
     here = by_alpha(table.where(rate=rate))
     figure, axes = panels(4.0, 1, len(HELD_OUT))
     for ax, corner in zip(axes[0], HELD_OUT, strict=True):
-        _flip_coins(ax, here.where(solver=PUBLISHED, corner=corner, alpha=UNCONSTRAINED))
+        _flip_coins(ax, here.where(solver=PUBLISHED, corner=corner, alpha=UNCONSTRAINED), corner)
         for solver in solvers(here):
             mine, style = here.where(solver=solver, corner=corner), SOLVER_STYLES[solver]
-            sigma, error = mine["sigma"], mine["error"]
+            apart, error = mine[measure_of(corner)], mine["error"]
             sides, ends = (
                 (mine[f"{name}_low"], mine[f"{name}_high"]) for name in ("sigma", "error")
             )
-            draw_intervals(ax, error, sides, style, upright=False)
-            draw_intervals(ax, sigma, ends, style, upright=True)
-            draw_curve(ax, sigma, error, style, SOLVER_NAMES[solver])
+            if corner != LEARNED:
+                draw_intervals(ax, error, sides, style, upright=False)
+            draw_intervals(ax, apart, ends, style, upright=True)
+            draw_curve(ax, apart, error, style, SOLVER_NAMES[solver])
         title(ax, CORNERS[corner])
     _label(figure, axes)
     return Picture(
         figure,
-        f"Overall error against the standard deviation of true {spoken(rate)} rates, for new "
+        f"Overall error against the standard deviation of true {spoken(rate)} rates (of new "
+        "people: of rates as observed on the tasks learned from), for new "
         "people, new tasks and both, with the intervals of each point: both solvers beside the "
         "line of coin flips, from the model without a constraint to error one half.",
     )
@@ -114,9 +117,9 @@ def random_splits(table: Table) -> Picture:
     for row, setting in zip(axes, settings, strict=True):
         for ax, corner in zip(row, HELD_OUT, strict=True):
             here = by_alpha(table.where(corner=corner, **setting))
-            _flip_coins(ax, here.where(solver=PUBLISHED, alpha=UNCONSTRAINED))
+            _flip_coins(ax, here.where(solver=PUBLISHED, alpha=UNCONSTRAINED), corner)
             for solver in solvers(here):
-                _draw_mean(ax, here.where(solver=solver), solver)
+                _draw_mean(ax, here.where(solver=solver), solver, corner)
         look = {"xycoords": "axes fraction", "rotation": 270, "va": "center", "fontsize": SMALL}
         row[-1].annotate(setting_name(**setting), (1.03, 0.5), **look)
     for ax, corner in zip(axes[0], HELD_OUT, strict=True):
@@ -126,10 +129,10 @@ def random_splits(table: Table) -> Picture:
     _label(figure, axes)
     return Picture(
         figure,
-        "Overall error against the standard deviation of true error rates, means over random "
-        "splits with their intervals, for new people, new tasks and both, a row of panels for each "
-        "way of splitting: where a solver's curve lies below the line of coin flips it does better "
-        "than them.",
+        "Overall error against the standard deviation of true error rates (of new people: of "
+        "rates as observed on the tasks learned from), means over random splits with their "
+        "intervals, for new people, new tasks and both, a row of panels for each way of splitting: "
+        "where a solver's curve lies below the line of coin flips it does better than them.",
     )
 
 
@@ -150,21 +153,21 @@ def setting_name(learned_from: int, held_out_tasks: str) -> str:
     return f"{learned_from:,} people, {held_out_tasks} tasks"
 
 
-def _draw_mean(ax: Any, mine: Table, solver: str) -> None:
+def _draw_mean(ax: Any, mine: Table, solver: str, corner: str) -> None:
     """Draw the means over splits at each alpha."""
     points = [mine.where(alpha=alpha) for alpha in mine.distinct("alpha")]
-    sigma, *sides = np.array([interval(point["sigma"]) for point in points]).T
+    apart, *sides = np.array([interval(point[measure_of(corner)]) for point in points]).T
     error, *ends = np.array([interval(point["error"]) for point in points]).T
     style = SOLVER_STYLES[solver]
     draw_intervals(ax, error, sides, style, upright=False)
-    draw_intervals(ax, sigma, ends, style, upright=True)
-    draw_curve(ax, sigma, error, style, SOLVER_NAMES[solver])
+    draw_intervals(ax, apart, ends, style, upright=True)
+    draw_curve(ax, apart, error, style, SOLVER_NAMES[solver])
 
 
-def _flip_coins(ax: Any, free: Table) -> None:
+def _flip_coins(ax: Any, free: Table, corner: str) -> None:
     """Draw the line of mixtures of the unconstrained model and coin flips."""
     if len(free):
-        x, y = [0.0, free["sigma"].mean()], [0.5, free["error"].mean()]
+        x, y = [0.0, free[measure_of(corner)].mean()], [0.5, free["error"].mean()]
         ax.plot(x, y, color=REQUEST, linestyle=":", label="coin flips")
 
 

@@ -18,7 +18,7 @@ WIDTH = 9.0
 """Of every figure, in inches: letters are still readable where it is shown 800 pixels wide."""
 SMALL = 9
 SOLVER_NAMES = {
-    PUBLISHED: "published setting",
+    PUBLISHED: "authors' setting",
     COLUMNS: "column generation",
     NO_CONSTRAINT: NO_CONSTRAINT,
 }

@@ -24,7 +24,7 @@ from averagefair.rates import spoken
 
 
 def convergence(table: Table, rate: str) -> Picture:
-    """Draw how runs go, round by round (the paper's figure "convergence").
+    """Draw how runs go, round by round (the paper's figure 1(a), "convergence").
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def convergence(table: Table, rate: str) -> Picture:
             spreads=tuple(run["spread"] for run in runs),
         ).plot(ax)
         title(ax, SOLVER_NAMES[solver])
-    from_zero(axes[0, 0], upright=False)
+    from_zero(axes[0, 0], upright=True)
     finish(figure, ncols=3)
     kept = " and ".join(f"{_kept(here.where(solver=one))} by {SOLVER_NAMES[one]}" for one in names)
     return Picture(
         figure,
-        f"Overall error against the spread of individual {spoken(rate)} rates, round by round, a "
+        f"Overall error (x) and spread of individual {spoken(rate)} rates (y), round by round, a "
         f"path for each alpha and a panel for each solver: of the runs, {kept} end within the "
-        "spread allowed, which dashed lines mark.",
+        "spread allowed, 2 alpha, which dashed lines mark.",
     )
 
 
@@ -65,7 +65,7 @@ def _kept(mine: Table) -> str:
 
 
 def error_spread(table: Table, rate: str) -> Picture:
-    """Draw everybody's rate at each alpha (the paper's figure "error spread").
+    """Draw everybody's rate at each 2 alpha (the paper's figure 1(b), "error spread").
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def error_spread(table: Table, rate: str) -> Picture:
     finish(figure, ncols=3)
     return Picture(
         figure,
-        f"Individual {spoken(rate)} rates, a row of dots for each requested alpha and a panel for "
-        "each solver: the less is allowed the closer together people are, beside grey dots for a "
-        "mixture with coin flips that is as fair.",
+        f"Individual {spoken(rate)} rates, a row of dots for each allowed spread 2 alpha and a "
+        "panel for each solver: the less is allowed the closer together people are, beside grey "
+        "dots for a mixture with coin flips that is as fair.",
     )
 
 

@@ -5,26 +5,27 @@
   if (!block) return;
   const data = JSON.parse(block.textContent);
   const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
-  const asked = data.alpha !== null;
+  const asked = data.alpha !== null, learned = data.learned_tasks;
 
   chart(document.getElementById("audit-rates-chart"), () => {
     const { place, rate, low, high, flagged, thinned, people } = data.sorted;
     const layers = [];
     if (asked) layers.push({ type: "span", across: true, from: data.common_rate - data.alpha, to: data.common_rate + data.alpha, tone: "band", name: `within ${data.alpha} of the common rate` });
     const interval = `${percent(data.confidence)} interval of each`;
-    if (thinned) layers.push({ type: "band", x: place, low, high, tone: "orange", name: `${interval} (averaged over neighbours)` });
+    if (learned) { /* no intervals: these tasks are no sample of others */ }
+    else if (thinned) layers.push({ type: "band", x: place, low, high, tone: "orange", name: `${interval} (averaged over neighbours)` });
     else layers.push({ type: "sticks", x: place, low, high, tone: "orange", name: interval });
     layers.push({ type: "level", at: data.mean, tone: "ink", dash: "2 3", name: "mean" });
     layers.push({ type: "line", x: place, y: rate, tone: "blue", mark: people <= 60 ? "dot" : null, name: "individual rate" });
-    if (flagged.length) layers.push({ type: "marks", x: flagged.map((k) => place[k]), y: flagged.map((k) => rate[k]), mark: "down", tone: "ink", name: `worse off (${percent(data.confidence)} sure)` });
+    if (flagged.length) layers.push({ type: "marks", x: flagged.map((k) => place[k]), y: flagged.map((k) => rate[k]), mark: "down", tone: "ink", name: learned ? "above, as observed" : `worse off (${percent(data.confidence)} sure)` });
     return {
-      label: `Individual ${data.rate} rates of ${count(people)} people from best off to worst off, from ${written(rate[0])} to ${written(rate[rate.length - 1])}, with intervals.`,
+      label: `Individual ${data.rate} rates of ${count(people)} people from best off to worst off, from ${written(rate[0])} to ${written(rate[rate.length - 1])}, ${learned ? "as observed" : "with intervals"}.`,
       x: [0.5, Math.max(1.5, people + 0.5)], y: [0, Math.max(0.05, domain([high, rate], 0.04)[1])],
       xLabel: "people, from best off to worst off", yLabel: `${data.rate} rate`, xWhole: true, layers,
     };
   });
 
-  chart(document.getElementById("audit-chance-chart"), () => {
+  if (!learned) chart(document.getElementById("audit-chance-chart"), () => {
     const test = data.chance, edges = test.edges, some = test.counts.length > 0;
     const flips = test.enumerated ? "all flips" : `${count(test.flips)} random flips`;
     return {
@@ -42,17 +43,17 @@
     const line = data.curve, beta = line.beta;
     // The bound grows without end as nobody may be left out: it is drawn as far as it matters.
     const shown = domain([line.alpha, line.floor, line.denoised, asked ? [data.alpha] : []])[1];
-    const layers = [
+    const layers = learned ? [] : [
       { type: "line", x: line.cap, y: beta, tone: "grey", dash: "9 3 2 3", name: `at most (${percent(data.confidence)} bound)` },
       { type: "line", x: line.floor, y: beta, tone: "orange", dash: "2 3", mark: "triangle", name: "noise alone" },
       { type: "line", x: line.denoised, y: beta, tone: "green", dash: "7 4", mark: "square", name: "without noise" },
-      { type: "line", x: line.alpha, y: beta, tone: "blue", mark: "dot", name: "observed" },
     ];
+    layers.push({ type: "line", x: line.alpha, y: beta, tone: "blue", mark: "dot", name: "observed" });
     if (asked) layers.push({ type: "marks", x: [data.alpha], y: [data.beta], mark: "cross", tone: "ink", name: "requested" });
     return {
-      label: "The share of people left out against the distance from a common rate that holds the others: observed, by noise alone, without noise, and the bound.",
+      label: `The share of people left out against half the width of the band that holds the others: observed${learned ? "" : ", by noise alone, without noise, and the bound"}.`,
       x: [0, Math.max(0.02, Math.min(1, 1.35 * shown))], y: [-0.03, 1],
-      xLabel: "alpha: distance from the common rate", yLabel: "beta: share left out", layers,
+      xLabel: "alpha: half the width of the band", yLabel: "beta: share left out", layers,
     };
   });
 
@@ -79,11 +80,15 @@
   dataTable(box, [
     { key: "name", name: "person" },
     { key: "rate", name: "rate", number: true, write: four },
-    { key: "low", name: "low", number: true, write: four },
-    { key: "high", name: "high", number: true, write: four },
+    ...(learned ? [] : [
+      { key: "low", name: "low", number: true, write: four },
+      { key: "high", name: "high", number: true, write: four },
+    ]),
     { key: "tasks", name: "tasks", number: true, write: count },
     { key: "rank", name: "rank", number: true, write: (rank) => (rank === null ? "none" : count(rank)) },
-    { key: "flagged", name: `worse off (${percent(data.confidence)} sure)`, number: true, write: (flag) => (flag ? "yes" : "no") },
+    ...(learned && !asked ? [] : [
+      { key: "flagged", name: learned ? "above" : `worse off (${percent(data.confidence)} sure)`, number: true, write: (flag) => (flag ? "yes" : "no") },
+    ]),
   ], people.columns, { id: "people", search: "people-search", what: "people", caption: "Everybody's rate" });
 
   dataTable(document.querySelector('[data-table="tasks"]'), [
@@ -91,6 +96,6 @@
     ...("family" in data.tasks.columns ? [{ key: "family", name: "family" }] : []),
     { key: "rate", name: "rate", number: true, write: four },
     { key: "people", name: "people", number: true, write: count },
-    { key: "influence", name: "influence", number: true, write: (value) => written(value, 6) },
+    ...(learned ? [] : [{ key: "influence", name: "influence", number: true, write: (value) => written(value, 6) }]),
   ], data.tasks.columns, { id: "tasks", search: "tasks-search", what: "tasks", caption: "Every task" });
 })();

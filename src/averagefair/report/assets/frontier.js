@@ -66,14 +66,15 @@
     const all = corners.flatMap(([, one]) => [one.near, one.floor, one.denoised]);
     return {
       label: `${corner.name}: at alpha ${here().label} all but ${100 * data.beta}% of the people are within ` +
-        `${written(corner.near[state.place])} of a common rate as observed; noise alone would make it ` +
-        `${written(corner.floor[state.place])}; without the noise it is about ${written(corner.denoised[state.place])}.`,
+        `${written(corner.near[state.place])} of a common rate as observed` + (corner.learned_tasks ? "." :
+        `; noise alone would make it ${written(corner.floor[state.place])}; without the noise it is about ` +
+        `${written(corner.denoised[state.place])}.`),
       x: alphaDomain, y: [0, domain([...all, near])[1]], height: 250,
       xLabel: "alpha", yLabel: "distance",
       layers: [
-        { type: "line", x: alphas, y: corner.floor, tone: "orange", dash: "2 3", name: "noise alone" },
+        ...(corner.learned_tasks ? [] : [{ type: "line", x: alphas, y: corner.floor, tone: "orange", dash: "2 3", name: "noise alone" }]),
         { type: "line", x: alphas, y: corner.near, tone: "blue", mark: "dot", name: "observed" },
-        { type: "line", x: alphas, y: corner.denoised, tone: "green", dash: "7 4", mark: "square", name: "without noise" },
+        ...(corner.learned_tasks ? [] : [{ type: "line", x: alphas, y: corner.denoised, tone: "green", dash: "7 4", mark: "square", name: "without noise" }]),
         { type: "line", x: alphas, y: near, tone: "grey", thin: true, name: "in training" },
         { type: "rule", at: here().alpha, tone: "ink", dash: "2 3" },
       ],

@@ -1,0 +1,55 @@
+"""The paper's constants, bounds and sample sizes, as functions of plain numbers.
+
+Throughout this module ``alpha`` is *the theory's alpha*. AIF-Learn lets every individual's rate lie
+within a slack of 2 alpha of the common rate gamma (the paper's empirical fair learning problem),
+while elsewhere in the library ``alpha`` names that slack itself. To use a function here with a
+user-facing ``alpha``, pass half of it; :func:`slack` is the way back.
+
+Every guarantee assumes an exact cost-sensitive oracle and the constants given here. Logarithms are
+natural. The numbers are worst cases, and large.
+"""
+
+from averagefair.theory.promises import (
+    Promise,
+    in_sample,
+    over_both,
+    over_new_individuals,
+    over_new_tasks,
+)
+from averagefair.theory.run import (
+    Plan,
+    auditor_regret,
+    dual_bound,
+    learner_regret,
+    plan,
+    rho_estimate_error,
+    rounds,
+    slack,
+    step_size,
+    tasks_needed,
+    tasks_per_round,
+)
+from averagefair.theory.sizes import Sizes, individuals_needed, sizes_for_both, sparse_support
+
+__all__ = [
+    "Plan",
+    "Promise",
+    "Sizes",
+    "auditor_regret",
+    "dual_bound",
+    "in_sample",
+    "individuals_needed",
+    "learner_regret",
+    "over_both",
+    "over_new_individuals",
+    "over_new_tasks",
+    "plan",
+    "rho_estimate_error",
+    "rounds",
+    "sizes_for_both",
+    "slack",
+    "sparse_support",
+    "step_size",
+    "tasks_needed",
+    "tasks_per_round",
+]

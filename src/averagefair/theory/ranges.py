@@ -1,0 +1,56 @@
+"""Which numbers the theory's functions take, and how they refuse others."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from averagefair.checks import whole_number
+from averagefair.errors import InputError
+
+_REALS = {
+    "alpha": (0.25, "]", "It is half the slack; at a slack of 0.5 the constraint never binds."),
+    "nu": (1.0, "]", "It is the distance from equilibrium to accept, such as 0.1."),
+    "beta": (1.0, ")", "It is the share of individuals left without a promise, such as 0.05."),
+    "delta": (1.0, ")", "It is the chance of failure to accept, such as 0.05."),
+    "rho_min": (1.0, "]", "Leave out individuals for whom no task counts towards the rate."),
+    "rho_inf": (1.0, "]", "Leave out individuals for whom no task counts towards the rate."),
+    "rho_hat_min": (1.0, "]", "Leave out individuals for whom no task counts towards the rate."),
+    "rho_tilde_min": (1.0, "]", "Estimate the shares of counting tasks from more tasks."),
+    "B": (math.inf, ")", "`dual_bound` gives the paper's value."),
+    "eta": (math.inf, ")", "`step_size` gives the paper's value."),
+}
+_COUNTS = {
+    "n": "Pass the number of individuals.",
+    "m": "Pass the number of tasks.",
+    "m0": "Pass the number of tasks in a round's batch; `tasks_per_round` gives one that suffices.",
+    "T": "Pass the number of rounds; `rounds` gives the paper's value.",
+    "vc_dimension": "For linear thresholds it is the number of features plus one.",
+}
+
+
+def real(name: str, value: float) -> float:
+    """Return the number, or refuse what lies outside its range."""
+    top, end, remedy = _REALS[name]
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if number and (0 < value < top or (end == "]" and value == top)):
+        return float(value)
+    raise InputError(f"`{name}` must lie in (0, {top:g}{end}; got {value!r}. {remedy}")
+
+
+def count(name: str, value: int) -> int:
+    """Return the whole number, or refuse what is none."""
+    return whole_number(name, value, remedy=_COUNTS[name])
+
+
+def whole(what: str, value: float) -> int:
+    """Round up, or refuse what is beyond all numbers."""
+    if math.isfinite(value):
+        return math.ceil(value)
+    raise InputError(f"{what} must be finite; got {value!r}. Use larger alpha, nu, beta, rho_min.")
+
+
+def hoeffding(events: int, m0: int, delta: float) -> float:
+    """Return sqrt(log(events / delta) / (2 m0)): how far means of m0 draws are off at most."""
+    log = math.log(events) - math.log(real("delta", delta))
+    return math.sqrt(log / (2 * count("m0", m0)))
