@@ -229,6 +229,13 @@ def opened(browser, path, *, width=1200, height=900, quiet=True, scripts=True, *
         context.close()
 
 
+def resize(page, width):
+    """Give the window a width, and wait until the page and its charts have it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function("(width) => innerWidth === width", arg=width)
+    page.wait_for_function(REDRAWN)
+
+
 class Chart:
     """A chart as drawn; places are numbers on its axes, found by its ticks."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from browser_pages import PATIENCE
+from browser_pages import PATIENCE, resize
 from report_pages import fixture_browser  # noqa: F401
 from test_built_pages import BUILT, SITE
 
@@ -50,8 +50,7 @@ def test_a_page(page, name):
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     page.goto((SITE / name).as_uri())
     for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function("(width) => innerWidth === width", arg=width)
+        resize(page, width)
         assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), width
         assert page.evaluate(STICKING_OUT) == [], width
     for picture in page.query_selector_all("main img"):

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from browser_pages import READ_OUT_OF_SIGHT, READ_OVERLAPS, all_rows, move_slider, opened, rows
+from browser_pages import (
+    READ_OUT_OF_SIGHT,
+    READ_OVERLAPS,
+    all_rows,
+    move_slider,
+    opened,
+    resize,
+    rows,
+)
 from hostile_names import HOSTILE, LONG, as_held
 from reliability import record
 from report_pages import fixture_browser, fixture_save  # noqa: F401
@@ -65,7 +73,7 @@ def test_the_page_holds_hostile_names(browser, paths, kind):
     wanted = sorted(map(as_held, HOSTILE))
     with opened(browser, paths[kind], width=WIDTHS[0]) as page:
         for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
+            resize(page, width)
             assert_holds(page, width)
         assert page.title() == page.text_content("h1") == LONG[0]
         for table in ("people", "tasks"):
@@ -99,7 +107,7 @@ def test_the_page_holds_hostile_names(browser, paths, kind):
 def test_the_page_of_experiments_holds_hostile_names(browser, paths):
     with opened(browser, paths["experiments"], width=WIDTHS[0]) as page:
         for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
+            resize(page, width)
             assert page.evaluate("document.scrollingElement.scrollWidth") <= width
             assert page.evaluate(READ_OUT_OF_SIGHT) == []
         assert page.text_content("h1") == HOSTILE[1]
