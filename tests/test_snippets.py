@@ -101,3 +101,12 @@ def test_in_part_the_first_and_the_last_line_are_held():
     assert agree("first\nsome words\nlast", "first\nothers\nlast", in_part=True)
     assert not agree("first\nsome words\nlast", "first\nothers\nend", in_part=True)
     assert not agree("first\nsome words\nlast", "first\nothers\nlast", in_part=False)
+
+
+@pytest.mark.parametrize(
+    ("came", "holds"), [("0.600", True), ("0.680", False), ("0.56", False), ("none", False)]
+)
+def test_figures_agree_as_two_machines_do(came, holds):
+    assert agree("spread 0.561", f"spread {came}", in_part=False) is holds
+    assert agree("spread 0.010", "spread 0.049", in_part=False)
+    assert not agree("spread 0.010", "spread 0.051", in_part=False)
