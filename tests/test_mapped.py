@@ -1,8 +1,10 @@
 """Tables larger than memory: the same answers from files as from arrays, and little memory."""
 
 import gc
+import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -175,27 +177,27 @@ def test_temporary_files_have_no_name_and_go_with_the_model(tmp_path, temporary)
     assert not list(temporary.iterdir())
 
 
-@pytest.fixture
-def small_files():
-    """Let no file grow beyond a few kilobytes: writing fails as it does on a full disk."""
+@contextmanager
+def small_files(size):
+    """Let no file grow beyond this size: writing fails as it does on a full disk.
+
+    The limit ends within the test. pytest may write its report to a file that is larger.
+    """
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def limit(size):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-
-    yield limit
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 @pytest.mark.parametrize("what", ["X", "Y"])
-def test_no_room_for_temporary_files_is_an_error_that_says_so(
-    what, tmp_path, temporary, small_files
-):
+def test_no_room_for_temporary_files_is_an_error_that_says_so(what, tmp_path, temporary):
     X, Y = people(n=4000)
     X, Y = on_disk(tmp_path, X=X.astype("float32" if what == "X" else "float64"), Y=Y)
-    small_files(10_000)
-    with pytest.raises(InputError, match=r"could not be written .*temporary.* set TMPDIR"):
+    message = r"could not be written .*temporary.* set TMPDIR"
+    with small_files(10_000), pytest.raises(InputError, match=message):
         Sample(X, Y)
     assert not list(temporary.iterdir())
     assert not mapped_from(temporary) or not LINUX
@@ -485,13 +487,24 @@ FULL = {
 
 
 @pytest.mark.parametrize(("size", "blanks"), FULL.values(), ids=FULL)
-def test_a_full_disk_leaves_nothing_behind(size, blanks, tmp_path, out, small_files):
+def test_a_full_disk_leaves_nothing_behind(size, blanks, tmp_path, out):
     X, Y = people(blanks=blanks, n=2000, m=24)
     path = parquet(tmp_path, table(X, Y), rows=300)
-    small_files(size)
-    with pytest.raises(InputError, match=r"cannot be written to .*File too large.*Nothing is left"):
+    message = r"cannot be written to .*File too large.*Nothing is left"
+    with small_files(size), pytest.raises(InputError, match=message):
         map_parquet(path, tasks="task_*", features="x0", folder=out)
     assert not list(out.iterdir())
+
+
+def test_a_full_disk_in_a_test_does_not_stop_its_report(tmp_path):
+    """The report of the tests above may go to a file that is larger than their limit."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    with (tmp_path / "report.txt").open("w") as report:
+        report.write("#" * 100_000)
+        report.flush()
+        command += ["-k", "a_full_disk_leaves_nothing_behind"]
+        ended = subprocess.run(command, stdout=report, stderr=subprocess.STDOUT, check=False)
+    assert ended.returncode == 0, (tmp_path / "report.txt").read_text()[100_000:]
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path, out, monkeypatch):
