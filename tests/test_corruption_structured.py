@@ -168,7 +168,8 @@ def test_places_of_a_sparse_matrix_are_checked(tmp_path):
         load(other, trusted=kinds)
 
 
-def test_no_number_of_workers_is_taken_from_a_file(tmp_path):
+@pytest.mark.parametrize("count", [4, np.int64(4), 4.0, "4"])  # joblib takes all of these
+def test_no_number_of_workers_is_taken_from_a_file(tmp_path, count):
     path = tmp_path / "fair.model"
     forest = make_pipeline(DecisionTreeClassifier(max_depth=2))
     save(
@@ -181,7 +182,7 @@ def test_no_number_of_workers_is_taken_from_a_file(tmp_path):
     assert same.mapping_.oracle.n_jobs is None
 
     mine = f"{__name__}.Busy"
-    oracle = FeatureMap(Busy(n_jobs=3, inside={"n_jobs": 4}), RegressionOracle(l2=0.1))
+    oracle = FeatureMap(Busy(n_jobs=3, inside={"n_jobs": count}), RegressionOracle(l2=0.1))
     save(model(oracle=oracle, solver=rounds(1)).fit(*people()), path)
     found = load(path, trusted=[mine]).classifiers_.feature_map.transformer
     assert (found.n_jobs, found.inside, found.factor_) == (None, {"n_jobs": None}, 2.0)

@@ -13,6 +13,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial
+from numbers import Real
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -213,7 +214,7 @@ def held_by(thing: Any) -> Iterable[Any]:
 def _forget_workers(part: Any) -> None:
     """Leave it to the reader how many processes and threads work, and what is kept where."""
     if isinstance(part, dict):  # arguments that are handed on
-        part.update({name: None for name in _WORKERS if isinstance(part.get(name), int)})
+        part.update({name: None for name in _WORKERS if isinstance(part.get(name), Real | str)})
     held = getattr(part, "__dict__", None)
     if isinstance(held, dict):
         held.update({name: None for name in (*_WORKERS, *_FOLDERS) if name in held})
