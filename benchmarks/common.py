@@ -1,4 +1,4 @@
-"""What the benchmarks share: the machine, the paper's data, clocks and tables."""
+"""Helpers that the benchmarks share: the machine, the paper's data, clocks and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from averagefair.datasets import (
 )
 from averagefair.errors import DatasetError
 
-SHARED_FILE = Path(__file__).resolve().parents[2] / "shared" / "datasets" / "communities.csv"
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+SHARED_FILE = ROOT.parent / "shared" / "datasets" / "communities.csv"
 
 
 def resident(what: str) -> int:
@@ -35,7 +37,7 @@ def resident(what: str) -> int:
 
 
 def machine() -> str:
-    """Return what this runs on, and how busy others have kept it."""
+    """Return the versions, the machine and its load."""
     return (
         f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores, "
         f"{platform.system()} {platform.machine()}\n"
@@ -44,7 +46,7 @@ def machine() -> str:
 
 
 def paper_data() -> tuple[Split, str]:
-    """Return Communities and Crime where a file of it is at hand, else the synthetic population."""
+    """Return Communities and Crime if there is a file of it here, else the synthetic population."""
     table = communities()
     if table is None:
         return make_synthetic(n=200, m=50, d=20), "synthetic (no file of Communities)"
@@ -52,7 +54,7 @@ def paper_data() -> tuple[Split, str]:
 
 
 def communities() -> Communities | None:
-    """Return the table of Communities and Crime where a file of it is at hand."""
+    """Return the table of Communities and Crime, or None if there is no file of it here."""
     for place in (os.environ.get("AVERAGEFAIR_DATA"), SHARED_FILE):
         if place:
             try:
@@ -63,10 +65,10 @@ def communities() -> Communities | None:
 
 
 def take_turns(functions: Iterable[Callable[[], object]], repeats: int) -> list[list[float]]:
-    """Return the seconds of each function's calls, made in turns.
+    """Call the functions in turns; return the seconds of each function's calls.
 
-    Each clocked call follows an unclocked one, so that caches and the allocator are as they are
-    in a run of many like rounds.
+    Each timed call follows an untimed call of the same function. So caches and the allocator are
+    in the state they have during a run of many similar rounds.
     """
     functions = list(functions)
     seconds: list[list[float]] = [[] for _ in functions]
@@ -88,7 +90,7 @@ def verdict(target: str, met: bool, note: str = "") -> None:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, the first to the left and the others to the right."""
+    """Print a table: the first column aligned left, the others aligned right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
@@ -96,7 +98,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def write_section(page: Path, name: str, text: str) -> None:
-    """Replace what stands between ``<!-- name: begin -->`` and ``<!-- name: end -->`` in a page."""
+    """Replace the text between ``<!-- name: begin -->`` and ``<!-- name: end -->`` in a page."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)
@@ -106,6 +108,6 @@ def write_section(page: Path, name: str, text: str) -> None:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, the first column to the left and the others to the right."""
+    """Return a table in Markdown: the first column aligned left, the others aligned right."""
     lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -2,11 +2,11 @@
 Ad delivery at scale
 ====================
 
-Whom to show which advertisement is decided for the same people again and again: by a classifier
-for each campaign. This page learns two thousand campaigns together for two thousand people, so that
-nobody is shown the wrong advertisements much more often than others. Then new campaigns start,
-and get their classifiers without anything being learned again. How long that took stands below,
-as measured when this page was made.
+A platform decides which advertisements to show to whom. It has a classifier for each campaign, and
+the people are always the same. This page learns two thousand campaigns together for two thousand
+people, so that nobody is shown the wrong advertisements much more often than others. Then new
+campaigns start, and get their classifiers without another fit. The times below were measured when
+this page was built.
 """
 
 import warnings
@@ -24,7 +24,7 @@ from averagefair import (
     audit,
     individual_rates,
 )
-from averagefair.plots import RatesDisplay
+from averagefair.showing.plots import RatesDisplay
 
 rng = np.random.default_rng(3)
 PEOPLE, FEATURES = 2000, 10
@@ -33,9 +33,9 @@ PEOPLE, FEATURES = 2000, 10
 # People and campaigns
 # --------------------
 #
-# The platform knows people by features made from what they have looked at. Of a quarter of them,
-# the newcomers, it knows less, and what appeals to them is partly something else. A label says
-# whether the advertisement would have been welcome.
+# The platform's features come from what people have looked at. It knows less about newcomers, a
+# quarter of the people, and their interests partly follow another rule. A label says whether the
+# advertisement would have been welcome.
 
 newcomer = rng.random(PEOPLE) < 0.25
 interests = rng.normal(size=(PEOPLE, FEATURES))
@@ -58,10 +58,10 @@ print(f"{labels.size:,} labels, {labels.mean():.0%} of them welcome")
 # Two models
 # ----------
 #
-# One without a constraint (``alpha=0.5`` asks for nothing), one with everybody within 0.1 of a
-# common error rate. Least squares as oracle and float32 make it quick: all campaigns are answered
-# by two products of matrices. Forty rounds at most: a few more would lower the error a little. A
-# limit that ends a fit warns; this one is on purpose.
+# One model has no constraint (``alpha=0.5`` asks for nothing). The other keeps everybody within 0.1
+# of a common error rate. Least squares as oracle and float32 make the fit quick: two matrix
+# products answer all campaigns. We allow at most forty rounds; a few more would lower the error
+# slightly. A limit that ends a fit gives a warning, which we expect here.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 
@@ -89,8 +89,9 @@ print(fair.certificate_)
 # -------------
 #
 # Four hundred campaigns start later. :meth:`~averagefair.AverageFairClassifier.extend` takes their
-# labels on the training people and returns their classifiers: one answer of the oracle for each
-# column in use, and nothing is solved.
+# labels on the training people and returns their classifiers. The model is a mixture of columns
+# (each is a classifier for each campaign). Extending takes one oracle answer for each column, and
+# no new fit.
 
 later = make_campaigns(400)
 before_extend = perf_counter()
@@ -111,10 +112,10 @@ print(
 )
 
 # %%
-# Does fairness carry over to campaigns nobody has learned from? With two thousand tasks to learn
-# from it largely does, and with four hundred to measure on little of what is seen is noise.
-# Error over old and new campaigns, of all people, of newcomers and of the others; how far apart the
-# best-off and the worst-off are (spread), and the standard deviation of individual rates:
+# Does fairness carry over to held-out campaigns? With two thousand training tasks, it largely does.
+# With four hundred tasks to measure on, the results have little noise. The table shows error over
+# old and new campaigns for all people, newcomers and others. It also shows the spread (the largest
+# minus the smallest rate) and the standard deviation of individual rates:
 
 chances = {
     ("without a constraint", "old"): (labels, free.decision_probability(features)),
@@ -141,9 +142,9 @@ print(
 )
 
 # %%
-# The difference between newcomers and the others shrinks, mostly because the others are now served
-# with more mistakes: that is the price. To bring newcomers' own rate down, the platform would have
-# to know more about them.
+# The difference between newcomers and the others shrinks, mostly because the others now get more
+# wrong decisions. That is the price. To lower the newcomers' own rate, the platform would have to
+# know more about them.
 
 figure, ax = plt.subplots(figsize=(5.8, 4.6), layout="constrained")
 RatesDisplay.from_rates(
@@ -159,9 +160,9 @@ figure.suptitle(
 plt.show()
 
 # %%
-# Each dot below is a person. Whoever is misjudged often in the old campaigns is so in the new ones:
-# error rates belong to people, not to chance. That is why a promise made on old tasks can hold on
-# new ones that are like them.
+# Each dot below is a person. People who are often misjudged in the old campaigns are often
+# misjudged in the new ones. So the differences belong to people and are not chance. That is why a
+# promise on old tasks can hold on similar new ones.
 
 figure, ax = plt.subplots(figsize=(5.8, 5.0), layout="constrained")
 for model, colour, marker in (

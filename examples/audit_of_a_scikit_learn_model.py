@@ -4,8 +4,8 @@ Audit of a scikit-learn model
 
 Anybody's decisions can be audited: labels and decisions, people x tasks, are enough. Here a random
 forest and a logistic regression for each task, both plain scikit-learn, decide about people they
-have not seen. The audit says how unequally they err, on whom, and how much of that is noise. Then a
-fair model is held against the better of the two, pair by pair.
+have not seen. The audit says how unequally the models err, on whom, and how much of that is noise.
+Then a fair model is compared with the logistic regression, in paired differences.
 """
 
 import matplotlib.pyplot as plt
@@ -15,31 +15,31 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from averagefair import AverageFairClassifier, audit, compare
-from averagefair.auditing.figures import draw_curve, draw_rates
 from averagefair.datasets import make_synthetic
+from averagefair.showing.plots.audit import draw_curve, draw_rates
 
 people = make_synthetic(n=400, m=100, q=0.9, n_holdout=300, m_holdout=100)
 print(people)
 
 # %%
-# There are 200 tasks. The audit is over 100 of them; the other 100 are for the fair model to learn
-# from, since fair models must be audited on tasks that they were not learned from.
+# There are 200 tasks. The audit covers 100 of them. The fair model learns from the other 100,
+# because fair models must be audited on tasks other than their training tasks.
 
-past, labels = people.Y_new_tasks, people.Y_new_both  # of those learned from, and of others
+past, labels = people.Y_new_tasks, people.Y_new_both  # of training people, of new people
 
 # %%
 # Two models, trained as usual
 # ----------------------------
 #
-# A forest can learn all tasks at once; a logistic regression is fitted for each.
+# A forest can learn all tasks at once; a logistic regression is fitted for each task.
 
 forest = RandomForestClassifier(n_estimators=50, min_samples_leaf=3, random_state=0)
 forest.fit(people.X, past)
 logistic = MultiOutputClassifier(LogisticRegression()).fit(people.X, past)
 
 # %%
-# The audit needs no model of ours. The question: is everybody, but for 5% of the people, within 0.1
-# of a common error rate? ``groups`` are optional.
+# The audit needs no model of ours. We ask whether all but 5% of the people are within 0.1 of a
+# common error rate. ``groups`` are optional.
 
 asked = {"groups": pd.Series(people.groups_new, name="group"), "alpha": 0.1, "beta": 0.05}
 of_forest = audit(labels, forest.predict(people.X_new), **asked)
@@ -47,7 +47,8 @@ of_logistic = audit(labels, logistic.predict(people.X_new), **asked)
 print(of_logistic)
 
 # %%
-# The logistic regression errs less than the forest on the whole, and less equally.
+# The logistic regression has less error than the forest overall, but its errors are spread less
+# equally over people.
 
 audits = {"random forest": of_forest, "logistic regression": of_logistic}
 
@@ -71,7 +72,7 @@ def in_short() -> pd.DataFrame:
 print(in_short().to_string())
 
 # %%
-# Who is worse off, and how sure is that? Each person's rate comes with an interval.
+# Who is worse off, and how certain is it? Each person's rate comes with an interval.
 
 figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
 draw_rates(of_logistic, ax)
@@ -79,7 +80,7 @@ ax.set_title("Everybody's error rate under the logistic\nregression, with interv
 plt.show()
 
 # %%
-# Everything drawn is in tables too. The worst off:
+# Tables hold everything that is drawn. These people are worst off:
 
 print(of_logistic.to_frame().nlargest(5, "rate")[["rate", "low", "high", "tasks"]].round(2))
 
@@ -87,8 +88,9 @@ print(of_logistic.to_frame().nlargest(5, "rate")[["rate", "low", "high", "tasks"
 # A fair model on the same people
 # -------------------------------
 #
-# It learns from the other 100 tasks, and makes classifiers for these from their past labels. Its
-# decisions are drawn; chances are audited, since draws would add noise.
+# The fair model learns from the other 100 tasks. It makes classifiers for the audited tasks from
+# the training people's labels, ``past``. Its decisions are drawn. We audit the chances, because
+# draws would add noise.
 
 fair = AverageFairClassifier(alpha=0.05, random_state=0).fit(people.X, people.Y)
 of_fair = audit(labels, fair.extend(past).decision_probability(people.X_new), **asked)
@@ -96,15 +98,15 @@ audits["fair, alpha = 0.05"] = of_fair
 print(in_short().to_string())
 
 # %%
-# :func:`~averagefair.compare` goes through people and tasks pair by pair, so that what both models
-# have in common does not blur the difference.
+# :func:`~averagefair.compare` uses paired differences over people and tasks, so what both models
+# share cancels out.
 
 print(compare(of_logistic, of_fair))
 
 # %%
-# The fair model errs more often on the whole, and people are nearer to each other. Of few single
-# persons, if any, can it be shown that they are better or worse off: a hundred tasks are few for
-# that. The whole picture is clear all the same.
+# The fair model errs more often overall, and people's rates are closer together. For nearly all
+# single people the comparison is inconclusive, because a hundred tasks are too few. But the overall
+# picture is clear.
 
 figure, panels = plt.subplots(2, 1, figsize=(5.8, 8.2), sharex=True, layout="constrained")
 for ax, name in zip(panels, ("logistic regression", "fair, alpha = 0.05"), strict=True):
@@ -112,6 +114,6 @@ for ax, name in zip(panels, ("logistic regression", "fair, alpha = 0.05"), stric
 plt.show()
 
 # %%
-# A line further left is fairer; the cross is what was asked for. The light area is what noise alone
+# A line farther left is fairer; the cross marks the request. The light area is what noise alone
 # would show. ``found.plot()`` draws all panels of an audit at once, and ``audit_report`` of
-# ``averagefair.report`` writes them into a file. What each figure means: :doc:`/audit`.
+# ``averagefair.showing.report`` writes them into a file. :doc:`/audit` explains each figure.

@@ -3,10 +3,10 @@ Comparison with fairlearn
 =========================
 
 fairlearn makes classifiers fair to a few groups, and does that well. Average individual fairness
-asks for something else: that no *person* be misjudged more often than others, over many tasks. The
-two meet if every person is a group of their own. This page does both with fairlearn's
-``ExponentiatedGradient``, and holds averagefair against it on the same people with the same
-learner. It needs fairlearn, which averagefair itself does not.
+asks for something else: no *person* should be misjudged more often than others, over many tasks.
+The two are comparable if every person is a separate group. This page does both with fairlearn's
+``ExponentiatedGradient``, and compares averagefair with it on the same people and the same learner.
+The page needs fairlearn; averagefair itself does not.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ except ModuleNotFoundError:
 # The people
 # ----------
 #
-# In every task a rule says who is a yes, and for some people the rule often fails: the larger their
-# first feature, the more often. People of group 2 are more often among them, but in both groups
-# there are people whom the rules fit well and people whom they do not.
+# In every task a rule decides who is a yes. For some people the rule often fails: the larger their
+# first feature, the more often. Group 2 has more of these people, but both groups have people whom
+# the rules fit well and people whom they do not.
 
 rng = np.random.default_rng(1)
 n, m, d = 150, 80, 8
@@ -45,8 +45,8 @@ Y = (Y != (rng.random((n, m)) < fails[:, None])).astype(int)
 # -------------------------------------
 #
 # fairlearn takes one table of rows with one label each. So there is a row for each person and task:
-# the person's features, then the number of the task. Its estimator learns a line for each task, by
-# least squares on what a yes would cost, just as averagefair's ``RegressionOracle`` does.
+# the person's features, then the number of the task. The estimator below learns a line for each
+# task, by least squares on what a yes would cost, just as averagefair's ``RegressionOracle`` does.
 
 rows = np.column_stack([np.repeat(X, m, axis=0), np.tile(np.arange(m), n)])
 labels = Y.ravel()
@@ -60,9 +60,9 @@ class LinePerTask(ClassifierMixin, BaseEstimator):
         design, task = self._split(X)
         gaps = (1 - 2 * np.asarray(y)) * np.asarray(sample_weight)
         self.lines_ = np.zeros((m, design.shape[1]))
-        for one in range(m):
-            here = task == one
-            self.lines_[one] = np.linalg.lstsq(design[here], gaps[here])[0]
+        for number in range(m):
+            here = task == number
+            self.lines_[number] = np.linalg.lstsq(design[here], gaps[here])[0]
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -88,8 +88,8 @@ def with_fairlearn(who: Sequence[int], bound: float) -> tuple[np.ndarray, float]
 # Fair to groups
 # --------------
 #
-# First nothing is asked for, and classifiers err more on the second group. Then what fairlearn is
-# made for: the error rates of the two groups within 0.01 of the overall rate.
+# Without a constraint, classifiers err more on the second group. Then we ask for what fairlearn is
+# made for: the error rates of both groups within 0.01 of the overall rate.
 
 chances, seconds = {}, {}
 plain = LinePerTask().fit(rows, labels, np.ones(len(labels)))
@@ -115,9 +115,9 @@ def in_short() -> pd.DataFrame:
 print(in_short().to_string(na_rep=""))
 
 # %%
-# The groups' rates are nearly equal now, as asked. The spread, between the person misjudged most
-# often and the one misjudged least, is still wide: nothing was asked about people within a group.
-# These are the tasks learned from, so the audit shows what was observed on them.
+# The groups' rates are now nearly equal, as requested. The spread between the person misjudged most
+# often and the one misjudged least is still wide: the request was not about people within a group.
+# These are training tasks, so the audit shows what was observed on them.
 
 by_group = audit(
     Y,
@@ -131,9 +131,9 @@ print(by_group.groups[0])
 # Fair to every person
 # --------------------
 #
-# Now each person is a group. fairlearn asks that everybody be within ``alpha`` of the overall
-# error. averagefair asks for *some* common rate, which is a little less. So that both are as fair,
-# it is asked for the spread that fairlearn reached.
+# Now each person is a group. fairlearn requires everybody to be within ``alpha`` of the overall
+# error. averagefair allows *any* common rate, which is slightly weaker. To make both equally fair,
+# we ask averagefair for the spread that fairlearn reached.
 
 name = f"fairlearn, {n} groups"
 chances[name], seconds[name] = with_fairlearn(np.arange(n), 0.1)
@@ -147,22 +147,22 @@ chances["averagefair"] = model.decision_probability(X)
 print(in_short().to_string(na_rep=""))
 
 # %%
-# With each person a group, fairlearn gives everybody what was asked for too. It was made for a few
-# groups, though, and its work grows with their number. At the same spread averagefair errs less, by
-# a better mixture of the same kind of lines: it asks the learner again at the prices of a linear
-# program, and makes those heavier whom the answer misjudges (:doc:`/solvers`).
+# With each person as a group, fairlearn meets the request too. But it was made for a few groups,
+# and its work grows with their number. At the same spread averagefair errs less, with a better
+# mixture of the same kind of lines. It asks the learner again at the prices of a linear program,
+# and gives more weight to people whom the answer misjudges (:doc:`/solvers`).
 #
-# And the other way round: nothing was asked of averagefair about groups, and their mean rates
-# differ more than where fairlearn was asked to make them equal. No two people are further apart
-# than was asked for, so no two groups are either; that is all.
+# Conversely, averagefair had no request about groups, and the groups' mean rates differ more than
+# under fairlearn's group constraint. No two people are farther apart than requested, so no two
+# groups are either. averagefair promises no more than that about groups.
 
 figure, ax = plt.subplots(figsize=(5.8, 4.6), layout="constrained")
 shift = np.random.default_rng(0).uniform(-0.28, 0.28, size=n)
 for row, chance in enumerate(chances.values()):
     rates = np.abs(Y - chance).mean(axis=1)
-    for one, colour, marker in ((1, "#0b4f8a", "o"), (2, "#d55e00", "s")):
-        mine = group == one
-        label = f"a person, group {one}" if row == 0 else None
+    for number, colour, marker in ((1, "#0b4f8a", "o"), (2, "#d55e00", "s")):
+        mine = group == number
+        label = f"a person, group {number}" if row == 0 else None
         look = {"color": colour, "marker": marker, "linestyle": "", "markersize": 3, "alpha": 0.6}
         ax.plot(rates[mine], row + shift[mine], label=label, **look)
     ax.plot(rates.mean(), row, "D", color="white", markeredgecolor="black", markersize=7)
@@ -176,6 +176,6 @@ figure.suptitle("Equal groups, unequal people: everybody's error rate\nunder fou
 plt.show()
 
 # %%
-# fairlearn has much that averagefair has not: many group metrics, several kinds of parity, other
-# ways to reach them. Use it when groups are what you must be fair to. ``make bench`` repeats this
-# comparison on the paper's data.
+# fairlearn has much that averagefair lacks: many group metrics, several kinds of parity, other ways
+# to reach them. Use it when you must be fair to groups. ``make bench`` repeats this comparison on
+# the paper's data.

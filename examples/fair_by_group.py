@@ -2,8 +2,8 @@
 Fair by group, unfair to the same people
 ========================================
 
-A model whose error rates are the same in both groups, checked with fairlearn. The same decisions,
-looked at person by person: a few people, in both groups alike, are misjudged again and again.
+fairlearn finds that a model's error rates are the same in both groups. The same decisions, person
+by person, show something else: a few people, in both groups, are misjudged again and again.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,8 @@ from sklearn.metrics import zero_one_loss
 from averagefair import AverageFairClassifier, audit
 
 # %%
-# Three hundred people in two regions; in each, 22 are newcomers, whose labels follow another rule.
+# There are three hundred people in two regions. In each region, 22 are newcomers, whose labels
+# follow another rule.
 rng = np.random.default_rng(0)
 region = np.repeat(["north", "south"], 150)
 newcomer = np.tile(np.arange(150) < 22, 2)
@@ -27,8 +28,8 @@ labels = (deserved > 0).astype(int)
 X = np.column_stack([traits, region == "south", newcomer])
 
 # %%
-# Anybody's classifiers: a logistic regression for each task. fairlearn takes people x tasks as one
-# long column, and finds the two regions alike.
+# The classifiers could be anybody's: here, a logistic regression for each task. fairlearn takes
+# people x tasks as one long column, and finds the two regions alike.
 decisions = np.column_stack([LogisticRegression().fit(X, task).predict(X) for task in labels.T])
 by_region = MetricFrame(
     metrics=zero_one_loss,
@@ -40,15 +41,15 @@ print(by_region.by_group)
 print(f"difference between regions: {by_region.difference():.3f}")
 
 # %%
-# The audit looks at each person's own rate. Nearly all of the variance lies within regions. (An
-# audit is better made on tasks that no model was learned from: the page on groups and individuals
-# does so.)
+# The audit looks at each person's own rate. Nearly all of the variance lies within regions. (It is
+# better to audit held-out tasks: the page on groups and individuals does so.)
 found = audit(labels, decisions, groups=pd.Series(region, name="region"))
 print(found)
 
 # %%
-# Learned together, with everybody within 0.1 of a common rate: newcomers gain, others pay. The same
-# page has the better remedy that there is in this case: a model that can follow both rules.
+# Now learn all tasks together, with everybody within 0.1 of a common rate. Newcomers gain, and
+# others pay. The page on groups and individuals has a better remedy for this case: a model that can
+# follow both rules.
 model = AverageFairClassifier(alpha=0.1, random_state=0).fit(X, labels)
 figure, axes = plt.subplots(2, 1, sharex=True, sharey=True, layout="constrained")
 figure.suptitle("Newcomers' error rates lie far above the others', then nearer")

@@ -3,8 +3,9 @@ From a table to a report
 ========================
 
 You have a table: a row for each person, some columns that describe them, and a column for each task
-with what was right. This page goes all the way from there: the trade-off curve, what of it carries
-over to people and tasks not seen, a choice, and one HTML file to hand on.
+with the right decision. This page goes from there to a report. It shows the trade-off curve and
+what carries over to new people and tasks. Then it makes a choice and writes one HTML file to pass
+on.
 """
 
 from pathlib import Path
@@ -16,15 +17,16 @@ import pandas as pd
 
 from averagefair import frontier, generalisation
 from averagefair.datasets import make_synthetic
-from averagefair.plots import FrontierDisplay
-from averagefair.report import frontier_report
+from averagefair.showing.plots import FrontierDisplay
+from averagefair.showing.report import frontier_report
 
 # %%
 # The tables
 # ----------
 #
-# Made up here; yours would come from ``pd.read_csv``. Two kinds of columns: ``x*`` describe people,
-# ``task *`` are labels. A tenth of the labels are unknown, and blank.
+# The tables are made up here; yours would come from ``pd.read_csv``. There are two kinds of
+# columns: ``x*`` describe people, ``task *`` are labels. A tenth of the labels are unknown, so they
+# are blank.
 
 made = make_synthetic(n=300, m=80, n_holdout=300, m_holdout=40)
 rng = np.random.default_rng(0)
@@ -44,8 +46,8 @@ newcomers = to_table(made.X_new, made.Y_new_people, "q")
 print(people.iloc[:3, 18:24].to_string())
 
 # %%
-# To see what carries over, hold some people back (``newcomers``), and some tasks: their labels on
-# both the people learned from and the newcomers.
+# To see what carries over, hold out some people (``newcomers``) and some tasks. Held-out tasks need
+# labels on both the training people and the newcomers.
 
 X, Y = people.filter(regex="^x"), people.filter(regex="^task")
 X_new, Y_new = newcomers.filter(regex="^x"), newcomers.filter(regex="^task")
@@ -67,9 +69,9 @@ print(curve)
 # What carries over?
 # ------------------
 #
-# :func:`~averagefair.generalisation` measures every model of the curve in three more corners: new
-# people, new tasks, and both. New tasks get their classifiers from their labels on the people
-# learned from; nothing is solved again.
+# :func:`~averagefair.generalisation` measures every model of the curve on three kinds of held-out
+# data: new people, new tasks, and both. New tasks get their classifiers from their labels on the
+# training people, without a new fit.
 
 measured = generalisation(
     curve, X_new=X_new, Y_new_people=Y_new, Y_new_tasks=Y_later, Y_new_both=Y_later_new
@@ -85,9 +87,9 @@ print(
 )
 
 # %%
-# That is error. The second figure is fairness: how far from a common rate all but 5% of the people
-# are. Over eighty tasks noise alone makes people differ, so what noise would show is drawn as an
-# area, and the estimate without it as a dashed line.
+# The table and the first figure show error. The second figure shows fairness: how far all but 5% of
+# the people are from a common rate. The newcomers are measured on the training tasks, so these
+# values are as observed, including noise.
 
 shown = FrontierDisplay.from_frontier(curve, measured)
 
@@ -104,9 +106,9 @@ figure.suptitle("How near to a common rate new people are,\nas observed on the t
 plt.show()
 
 # %%
-# Error on newcomers is higher than in training, and rises with fairness as in training:
-# so the curve can be used to choose. Fairness on newcomers follows what was asked for much less:
-# only a part of what is promised to those learned from carries over.
+# Error on newcomers is higher than in training, and rises with fairness as in training. So the
+# curve can be used to choose. Fairness on newcomers follows the request much less: only part of the
+# promise to the training people carries over.
 #
 # Choose, and write the report
 # ----------------------------
@@ -116,9 +118,9 @@ print(choice.statement())
 
 # %%
 # The report is one file that opens offline: a slider along the curve, the price in words, who is
-# worst off, and an audit of the chosen model on the newcomers. The tasks are those learned from, so
-# the audit says what was observed on them and nothing about others. The report names people, so
-# hand it on with care.
+# worst off, and an audit of the chosen model on the newcomers. These are the training tasks, so the
+# audit says what was observed on them and nothing about other tasks. The report names people, so be
+# careful whom you give it to.
 
 found = choice.model.audit(X_new, Y_new, beta=0.05)
 page = frontier_report(
@@ -130,9 +132,9 @@ with TemporaryDirectory() as folder:  # yours would be a folder that stays
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
 
 # %%
-# The audit in words, as it stands in the report:
+# The audit in words, as in the report:
 
 print(found)
 
 # %%
-# The same without Python, from CSV files: ``averagefair frontier``, see :doc:`/command-line`.
+# ``averagefair frontier`` does the same from CSV files, without Python: see :doc:`/command-line`.

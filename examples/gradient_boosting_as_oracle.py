@@ -2,10 +2,10 @@
 Gradient boosting as oracle
 ===========================
 
-The default oracle learns linear thresholds, quickly. Where what matters is how two things come
-together, no line through the features will do. Any scikit-learn classifier that takes sample
-weights can be the oracle instead. Here boosted trees learn which of eight medicines help which
-patients; the model then goes into a file, without pickle, and comes back.
+The default oracle learns linear thresholds, quickly. If labels depend on the interaction of two
+features, a line is not enough. Any scikit-learn classifier that takes sample weights can be the
+oracle instead. Here boosted trees learn which of eight medicines help which patients. Then we save
+the model to a file, without pickle, and load it again.
 """
 
 import warnings
@@ -38,7 +38,7 @@ MEDICINES = 8
 # ----------------------
 #
 # Whether a medicine helps depends on two measurements at once: it helps if both are high or both
-# are low. And the more other illness there is, the less anything can be foretold.
+# are low. For patients with much other illness, outcomes are harder to predict.
 
 pairs = [rng.choice(len(NAMES), size=2, replace=False) for _ in range(MEDICINES)]
 alone = rng.normal(scale=0.13, size=(len(NAMES), MEDICINES))
@@ -47,7 +47,9 @@ alone = rng.normal(scale=0.13, size=(len(NAMES), MEDICINES))
 def make_patients(count: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Return measurements, and which medicines help."""
     measured = rng.normal(size=(count, len(NAMES)))
-    together = np.column_stack([measured[:, one] * measured[:, other] for one, other in pairs])
+    together = np.column_stack(
+        [measured[:, first] * measured[:, second] for first, second in pairs]
+    )
     luck = np.where(measured[:, :1] > 0.5, 1.2, 0.2) * rng.normal(size=together.shape)
     helps = 1.3 * together + measured @ alone + luck > 0
     return pd.DataFrame(measured, columns=NAMES), helps.astype(int)
@@ -60,11 +62,11 @@ new_patients, new_helps = make_patients(600)
 # Three oracles
 # -------------
 #
-# Boosting fits one classifier for each task and answer, so it is asked less often than the
-# default: eight rounds with two answers each, and ``alpha`` itself from the first round
-# (``approach=0``). ``max_bins=16`` makes small fits quick. A pipeline that ends in an oracle is an
-# oracle too: with products of features in front of it, least squares can see them. That is the best
-# choice if you know that products are what matters. Boosting need not be told.
+# Boosting fits one classifier for each task and answer, so we ask it less often than the default:
+# eight rounds with two answers each, at ``alpha`` from the first round (``approach=0``).
+# ``max_bins=16`` makes small fits quick. A pipeline that ends in an oracle is an oracle too: with
+# products of features as input, least squares can use the products. That is the best choice if you
+# know that products matter. Boosting finds the products itself.
 
 small_trees = HistGradientBoostingClassifier(
     max_iter=6,
@@ -79,7 +81,7 @@ ORACLES = {
     "products, least squares": make_pipeline(PolynomialFeatures(2), RegressionOracle()),
     "boosted trees": WeightedOracle(small_trees),
 }
-# A limit that ends a fit warns; these eight rounds are on purpose.
+# A limit that ends a fit gives a warning, which we expect here.
 warnings.simplefilter("ignore", ConvergenceWarning)
 FEW_ANSWERS = ColumnGeneration(max_rounds=8, reweightings=1, shakes=0, approach=0)
 
@@ -104,10 +106,10 @@ table = pd.DataFrame(rows)
 print(table.round(3).to_string(index=False))
 
 # %%
-# All three keep to ``alpha`` on the patients learned from; they differ in what that costs. Lines do
-# little better than a coin on new patients. Trees fit the patients they have seen better than new
-# ones: three hundred patients are few for them. And eight tasks are few: a person's rate is then
-# mostly luck, and evening it out costs much.
+# All three meet ``alpha`` on the training patients, at different costs. Lines do little better than
+# a coin on new patients. Trees fit the training patients better than new ones: three hundred
+# patients are few for them. Eight tasks are few too: a person's rate is then mostly luck, and
+# equalising it costs much.
 
 figure, ax = plt.subplots(figsize=(5.8, 4.4), layout="constrained")
 for alpha, marker, colour in (("none", "s", "#d55e00"), ("0.1", "o", "#0b4f8a")):
@@ -126,8 +128,8 @@ figure.suptitle("Error by oracle, on patients learned from\nand on new ones")
 plt.show()
 
 # %%
-# The certificate of the boosted model says what was asked and reached, and that with such an oracle
-# nothing is proved about how much better one could do.
+# The certificate of the boosted model says what was requested and reached. It also says that with
+# such an oracle nothing is proved about the best possible error.
 
 fair = models["boosted trees", 0.1]
 print(fair.certificate_)
@@ -136,7 +138,7 @@ print(fair.certificate_)
 # Into a file and back
 # --------------------
 #
-# A model file holds the trees and no code. Training patients are stored only if asked for with
+# A model file holds the trees and no code. It holds training patients only with
 # ``extendable=True``.
 
 with TemporaryDirectory() as folder:
@@ -149,4 +151,4 @@ same = np.array_equal(loaded.predict(new_patients), fair.predict(new_patients))
 print(f"{size / 1e6:.1f} MB; the same decisions for new patients: {same}")
 
 # %%
-# More oracles, and what each of them is good for: :doc:`/oracles`.
+# :doc:`/oracles` has more oracles, and what each of them is good for.

@@ -4,8 +4,8 @@ A lender's portfolio
 
 A lender has many products, from a phone contract to a mortgage, and a classifier for each. A
 mistake that hurts the applicant is a *false negative*: a person who would have paid back is
-refused. Some people are refused so again and again, in product after product. This page evens that
-out between people, counts products by how much they are used, and says the price in words.
+refused. Some people are wrongly refused in product after product. This page equalises such refusals
+between people, weights products by how much they are used, and states the price in words.
 """
 
 import matplotlib.pyplot as plt
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from averagefair import AverageFairClassifier, frontier, individual_rates
-from averagefair.plots import RatesDisplay
+from averagefair.showing.plots import RatesDisplay
 
 rng = np.random.default_rng(11)
 PEOPLE, PRODUCTS = 300, 40
@@ -23,8 +23,8 @@ PEOPLE, PRODUCTS = 300, 40
 # ---------------------------
 #
 # Whether somebody pays back depends on their means, which the lender guesses from what is on file.
-# A quarter of the people have a thin file: they have lived abroad, or borrowed from friends. What
-# is not on file counts as nothing, so they look poorer than they are.
+# A quarter of the people have a thin file: they have lived abroad, or borrowed from friends. The
+# lender ignores what is not on file, so these people look poorer than they are.
 
 thin = rng.random(PEOPLE) < 0.25
 means = rng.normal(size=PEOPLE)
@@ -44,15 +44,15 @@ luck = rng.normal(scale=0.6, size=(PEOPLE, PRODUCTS))
 pays_back = (0.5 * means[:, None] - demand + suits + luck > 0).astype(float)
 
 # %%
-# Few products are used much and many a little. ``task_weight`` takes these volumes: a refusal in a
-# product that is asked for ten times as often counts ten times.
+# A few products have most of the volume. ``task_weight`` takes these volumes: a refusal in a
+# product with ten times the volume counts ten times.
 
 volume = rng.lognormal(sigma=1.0, size=PRODUCTS)
 
 # %%
-# A person who would pay back in no product has no false-negative rate, and of one who would in two
-# it says little. The first kind the library would name in a warning. Here people stay in the table
-# if there are at least three labels of each kind.
+# A person who would pay back in no product has no false-negative rate, and a warning would name
+# them. A rate over two products says little. So we keep people who have at least three labels of
+# each kind.
 
 rated = np.minimum(pays_back.sum(axis=1), (1 - pays_back).sum(axis=1)) >= 3
 print(f"left out: {np.count_nonzero(~rated)} of {PEOPLE} people")
@@ -73,8 +73,8 @@ curve = frontier(
 print(curve)
 
 # %%
-# Without a constraint there are creditworthy people who are hardly ever refused, and others who are
-# nearly always. Choose by how far apart two people may be:
+# Without a constraint, some creditworthy people are hardly ever refused, and others nearly always.
+# Choose by how far apart two people may be:
 
 choice = curve.select(max_spread=0.3)
 print(choice.statement())
@@ -90,9 +90,9 @@ plt.show()
 # What one rate leaves open
 # -------------------------
 #
-# Refusing nobody would make all false-negative rates equal, at zero. So look at the other mistake
-# too: a loan to a person who will not pay it back. With a list of rates each is held to ``alpha``
-# around a common rate of its own.
+# Refusing nobody would make all false-negative rates zero, and so equal. So look at the other
+# mistake too: a loan to a person who will not pay it back. With a list of rates, each rate lies
+# within ``alpha`` of its own common rate.
 
 both = AverageFairClassifier(
     alpha=0.15, rate=["false_positive", "false_negative"], random_state=0
@@ -100,8 +100,8 @@ both = AverageFairClassifier(
 print(both.certificate_)
 
 # %%
-# Three models beside each other: overall error, and for each kind of mistake its rate over people
-# with a thin file and over the others, and how far apart the best-off and the worst-off are.
+# The tables compare three models. They show the overall error. For each kind of mistake they show
+# the rate for people with a thin file, the rate for the others, and the spread.
 
 free = AverageFairClassifier(alpha=0.5, random_state=0).fit(features, pays_back, task_weight=volume)
 models = {"no constraint": free, "false negatives": choice.model, "both rates": both}
@@ -124,8 +124,9 @@ for kind in KINDS:
     print(f"{kind}:\n{pd.DataFrame(table).round(3).to_string()}\n")
 
 # %%
-# Held to false negatives alone the model lends to more people, and who gets loans they cannot pay
-# back still differs widely. Holding both rates brings both together, and costs more.
+# If only false negatives are constrained, the model lends to more people, and people still differ
+# widely in how often they get loans that they cannot pay back. Constraining both rates brings both
+# together, and costs more.
 
 figure, panels = plt.subplots(2, 1, figsize=(5.8, 6.4), sharex=True, layout="constrained")
 for ax, kind in zip(panels, KINDS, strict=True):
@@ -143,5 +144,5 @@ figure.suptitle(
 plt.show()
 
 # %%
-# These figures are about the people and products learned from. How to see what carries over to new
-# people: :ref:`sphx_glr_gallery_from_people_to_report.py`.
+# These results are for the training people and products. To see what carries over to new people,
+# read :ref:`sphx_glr_gallery_from_people_to_report.py`.

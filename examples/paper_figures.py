@@ -3,11 +3,11 @@ The paper's figures
 ===================
 
 Kearns, Roth and Sharifi-Malvajerdi (2019) drew three figures: how runs converge, how far apart
-people end up, and what carries over to people and tasks not seen. Here they are on the paper's
-synthetic population, for the setting of the authors' published runs (exponentiated gradient, all
-rounds averaged; re-run here) and for column generation, the default of this library. There are only
-a few values of ``alpha``, so that the page is quick to make; :doc:`/experiments` has all of them,
-the real data, and repeated splits.
+people end up, and what carries over to new people and tasks. This page draws them for the paper's
+synthetic population. It compares the setting of the authors' published runs (exponentiated
+gradient, all rounds averaged; re-run here) with column generation, the default of this library. It
+uses only a few values of ``alpha``, to be quick. :doc:`/experiments` has all of them, the real
+data, and repeated splits.
 """
 
 import matplotlib.pyplot as plt
@@ -15,20 +15,20 @@ import pandas as pd
 
 from averagefair.datasets import make_synthetic
 from averagefair.experiments import SOLVERS, error_spread, generalise, learn, trajectories
-from averagefair.plots import ErrorSpreadDisplay, TrajectoryDisplay
+from averagefair.showing.plots import ErrorSpreadDisplay, TrajectoryDisplay
 
 people = make_synthetic(n_holdout=200, m_holdout=25)
 print(people)
 
 # %%
-# Most tasks are about a majority. A quarter of the people, group 2, mostly follow another rule, and
-# a classifier that does well on the whole errs more on them.
+# Most people follow one rule. A quarter of the people, group 2, mostly follow another, so a
+# classifier that does well overall errs more on them.
 #
 # Convergence
 # -----------
 #
-# :func:`~averagefair.experiments.trajectories` follows each run round by round. Both solvers play
-# with the paper's own oracle, least squares, so that they differ in nothing else.
+# :func:`~averagefair.experiments.trajectories` follows each run round by round. Both solvers use
+# the paper's own oracle, least squares, so only the solvers differ.
 
 ALPHAS = [0.05, 0.1, 0.2]
 paths = trajectories(people, ALPHAS)
@@ -50,9 +50,9 @@ figure.suptitle(
 plt.show()
 
 # %%
-# Every path comes to rest near its dashed line: the fairness asked for is used up. The error it
-# comes to rest at differs. The authors' setting averages all rounds, the early ones too; column
-# generation lets a linear program weigh the answers.
+# Every path ends near its dashed line, the allowed spread. The final errors differ. The authors'
+# setting averages all rounds, including the early ones. Column generation lets a linear program
+# weight the answers.
 
 ends = paths.only("solver", "alpha", "reached_spread", "reached_error", "rounds", "oracle_calls")
 print(ends.to_frame().round(3).to_string(index=False))
@@ -62,9 +62,9 @@ print(ends.to_frame().round(3).to_string(index=False))
 # ------------
 #
 # :func:`~averagefair.experiments.learn` learns a whole curve with each solver. Each row below is
-# one allowed spread, ``2 * alpha``; each dot is a person. The diamonds say what the same equality
-# would cost with coin flips: the model without a constraint, mixed with chance until people are as
-# near to each other.
+# one allowed spread, ``2 * alpha``; each dot is a person. The diamonds show what the same equality
+# would cost with coin flips: the model without a constraint, mixed with coin flips until people are
+# equally close.
 
 curves = learn(people, [0.02, 0.05, 0.1, 0.15, 0.2])
 
@@ -93,15 +93,17 @@ print(
 )
 
 # %%
-# Each run of the authors' setting stands alone, so its error need not fall as ``alpha`` grows.
-# Column generation solves all of them over one pool of columns, which makes its curve monotone.
+# In the authors' setting each run is separate, so the error may not fall as ``alpha`` grows. Column
+# generation shares its columns (each is a classifier for each task) between all runs, which makes
+# its curve monotone.
 #
 # Generalisation
 # --------------
 #
-# The same models on 200 people and 25 tasks that took no part. The paper plots the spread, largest
-# less smallest rate. Over 25 or 50 tasks much of that is noise: even if everybody's true rate were
-# the same, somebody would be lucky. So the spread that noise alone would show is drawn beside it.
+# Now measure the same models on 200 held-out people and 25 held-out tasks. The paper plots the
+# spread, largest minus smallest rate. Over 25 or 50 tasks much of the spread is noise: even if
+# everybody's true rate were the same, somebody would be lucky. So we also draw the spread that
+# noise alone would show.
 
 held_out = generalise(curves, people)
 corners = {"people": "new people", "tasks": "new tasks", "both": "new people and tasks"}
@@ -122,10 +124,10 @@ figure.suptitle("Spread on people and tasks held out, beside\nwhat noise alone w
 plt.show()
 
 # %%
-# Held out, the spread is far above what was allowed in training at small ``alpha``, and most of it
-# is noise of few tasks. Where the authors' setting looks fairer at the same ``alpha`` it errs
-# more: close to coin flips everybody's rate is near one half. Solvers are to be compared at equal
-# unfairness, not at equal ``alpha``, and with the noise taken off; :doc:`/experiments` does so.
+# At small ``alpha`` the held-out spread is far above the spread allowed in training, and most of it
+# is noise from few tasks. Where the authors' setting looks fairer at the same ``alpha``, it errs
+# more: near coin flips everybody's rate is about one half. Compare solvers at equal unfairness, not
+# at equal ``alpha``, and with the noise removed. :doc:`/experiments` does so.
 
 errors = held_out.where(corner="both").to_frame()
 print("Error on new people and new tasks")

@@ -4,8 +4,8 @@ School admissions with blanks
 
 A student applies to a handful of schools, and each school judges whether the student would succeed
 there. So most of the table *students x schools* is blank. This page learns from such a table, and
-shows what a handful of labels for each person can say, and what it cannot. The students are made
-up, so that for once we know what nobody knows: who would have succeeded where they never applied.
+shows what a handful of labels for each person can say, and what they cannot. The students are made
+up. So here we know who would have succeeded at schools where they never applied.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from averagefair import AverageFairClassifier, audit
-from averagefair.auditing.figures import draw_rates
+from averagefair.showing.plots.audit import draw_rates
 
 rng = np.random.default_rng(7)
 STUDENTS, SCHOOLS = 300, 40
@@ -24,8 +24,8 @@ STUDENTS, SCHOOLS = 300, 40
 # The students
 # ------------
 #
-# What counts is ability, which no school sees. It sees grades, an essay and an interview. Of
-# students who are the first in their family to go on, these say less.
+# Success depends on ability, which no school sees. Schools see grades, an essay and an interview.
+# These say less about students who are the first in their family to go to college.
 
 ability = rng.normal(size=STUDENTS)
 first = rng.random(STUDENTS) < 0.3
@@ -41,8 +41,8 @@ features = pd.DataFrame(
 )
 
 # %%
-# Schools differ in how much they ask for and in what they teach. A label says whether the student
-# would succeed there.
+# Schools differ in their demands and in what they teach. A label says whether the student would
+# succeed there.
 
 demand = np.linspace(-1.0, 1.2, SCHOOLS)
 taste = rng.normal(scale=0.5, size=(2, SCHOOLS))
@@ -59,7 +59,7 @@ applications = rng.integers(4, 9, size=STUDENTS)
 
 
 def known_labels(times: int) -> pd.DataFrame:
-    """Return the labels if students had applied to so many times as many schools."""
+    """Return the labels if students had applied to ``times`` times as many schools."""
     asked = order < times * applications[:, None]
     names = [f"school {number:02d}" for number in range(SCHOOLS)]
     return pd.DataFrame(np.where(asked, succeeds, np.nan), columns=names)
@@ -73,15 +73,15 @@ print(f"\n{labels.isna().to_numpy().mean():.0%} of the cells are blank")
 # What six labels say about a student
 # -----------------------------------
 #
-# First a model without a fairness constraint (at ``alpha=0.5`` nothing is asked for), and an audit
-# of what it decides where students applied. These are the labels it was learned from, so the mean
-# error flatters it. Each school was learned by itself, so errors at one do not make up for errors
-# at another, and the audit can take schools as draws.
+# First learn a model without a fairness constraint (``alpha=0.5`` asks for nothing), and audit its
+# decisions where students applied. The model was learned from these labels, so its mean error looks
+# better than it is. Each school was learned separately, so errors at one school do not offset
+# errors at another. The audit can therefore treat schools as independent draws.
 
 
 @cache
 def learn(times: int, alpha: float) -> AverageFairClassifier:
-    """Learn from the labels known, so fair."""
+    """Learn from the known labels, with this alpha."""
     return AverageFairClassifier(alpha=alpha, random_state=0).fit(features, known_labels(times))
 
 
@@ -90,9 +90,9 @@ found = audit(labels, free.decision_probability(features), groups=pd.Series(firs
 print(found)
 
 # %%
-# Individual rates run over a wide range, and next to nothing can be said about any one student: an
-# error rate over six labels moves in steps of a sixth. The audit says so: noise alone would spread
-# people as widely as this, and the interval of each person is wide.
+# Individual rates vary widely, but they say almost nothing about any one student: an error rate
+# over six labels moves in steps of a sixth. The audit says so: noise alone would spread people as
+# widely, and each person's interval is wide.
 
 figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
 draw_rates(found, ax)
@@ -103,18 +103,21 @@ plt.show()
 # Learning with blanks
 # --------------------
 #
-# Blanks need no preparation. Everybody's error rate over *their own* schools is brought within
+# Blanks need no preparation. The fit brings everybody's error rate over *their own* schools within
 # ``alpha`` of a common rate.
 
 fair = learn(times=1, alpha=0.1)
 print(fair.certificate_)
 
 # %%
-# The promise is kept on the labels learned from. What is it worth on the schools these students did
-# not apply to? Here we can look, since we made the students. And we can ask what would happen with
-# more labels: if each had applied to three times as many schools, or to all. The table has the
-# number of labels for each student, then error and spread over their own schools, then over all
-# schools the error, and how far from a common rate all but 5% of the students are.
+# The model keeps the promise on the training labels. What is the promise worth on schools to which
+# these students did not apply? We can look, because we made up the students. We can also ask what
+# happens with more labels: if each student had applied to three times as many schools, or to all.
+# The columns are:
+#
+# * the mean number of labels for each student, and alpha;
+# * error and spread over the students' own schools;
+# * error over all schools, and how far all but 5% of the students are from a common rate there.
 
 
 def furthest(model: AverageFairClassifier) -> float:
@@ -123,7 +126,7 @@ def furthest(model: AverageFairClassifier) -> float:
 
 
 rows = []
-for times in (1, 3, 10):  # ten times as many is all there are
+for times in (1, 3, 10):  # ten times as many covers all schools
     for alpha in (0.5, 0.1):
         model = learn(times, alpha)
         rows.append(
@@ -140,9 +143,9 @@ table = pd.DataFrame(rows)
 print(table.round(3).to_string(index=False))
 
 # %%
-# With six labels for each student the promise costs error, and over all schools people end up
-# about as far apart as without it: six labels cannot tell a student who is hard to judge from one
-# who was unlucky, and the model evens out the luck. With more labels the same request carries over.
+# With six labels for each student the promise costs error, and over all schools people are about as
+# far apart as without it. Six labels cannot distinguish a student who is hard to judge from one who
+# was unlucky, so the model equalises luck. With more labels the same request carries over.
 
 figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
 for asked, colour, marker in (("none", "#d55e00", "s"), (0.1, "#0b4f8a", "o")):
@@ -159,6 +162,6 @@ ax.set_title("What the promise is worth over all schools:\nthe more labels are k
 plt.show()
 
 # %%
-# What to do with few labels: gather more tasks for each person (other years, other decisions), ask
-# for less (a larger ``alpha``), and quote the audit's interval rather than the spread. More
-# students do not help with this. :doc:`/audit` says why.
+# With few labels, do three things. Gather more tasks for each person (other years, other
+# decisions). Ask for less (a larger ``alpha``). Quote the audit's interval rather than the spread.
+# More students do not help; :doc:`/audit` says why.

@@ -2,11 +2,11 @@
 Your own oracle
 ===============
 
-An oracle learns one thing: for every task, which people to say yes to, when each mistake has a
-price. Everything else (the game, fairness, new tasks, the certificate) is done around it. So a new
-kind of classifier is a small class. This page writes one in about thirty lines: a map cut into
-neighbourhoods, with a decision for each neighbourhood. It is exact, so what is learned with it
-comes with a proof.
+An oracle solves one problem: each mistake has a price, and the oracle chooses for every task the
+people to say yes to. The library does everything else (the game, fairness, new tasks, the
+certificate). So a new kind of classifier is a small class. This page writes an oracle in about
+thirty lines: a map cut into neighbourhoods, with a decision for each neighbourhood. The oracle is
+exact, so its results come with a proof.
 """
 
 from collections.abc import Callable
@@ -20,19 +20,21 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin
 
 from averagefair import AverageFairClassifier, Sample
-from averagefair.costs import Costs
+from averagefair.game.costs import Costs
+from averagefair.game.protocols import Hypothesis, Oracle
 
 # %%
 # The contract
 # ------------
 #
-# Two objects. A *hypothesis* is a classifier for each of k tasks: ``decide`` says yes or no for
-# people (rows) and tasks (columns), and ``key`` is equal only for hypotheses that decide alike.
+# There are two objects. A *hypothesis* is a classifier for each of k tasks: ``decide`` says yes or
+# no for people (rows) and tasks (columns), and ``key`` is equal only for hypotheses that decide
+# alike. The base classes have defaults for everything else.
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhoods:
-    """For each neighbourhood and task a decision: people get that of the nearest centre."""
+class Neighbourhoods(Hypothesis):
+    """A decision for each neighbourhood and task; people get that of the nearest centre."""
 
     centres: np.ndarray  # (cells, features)
     decisions: np.ndarray  # bool, (cells, tasks)
@@ -42,31 +44,31 @@ class Neighbourhoods:
         return self.decisions[pairwise_distances_argmin(features, self.centres)]
 
     def key(self) -> tuple[bytes, bytes]:
-        """Return a value that is equal for two of these only if they decide alike."""
+        """Return a value that is equal for two objects only if they decide alike."""
         return self.centres.tobytes(), self.decisions.tobytes()
 
 
 # %%
-# An *oracle* has ``exact`` and ``bind``. What depends on the people alone is done once in ``bind``:
-# here, cutting the map. What ``bind`` returns is called in every round, with costs.
-# ``costs.gaps()`` is a table, people x tasks: what saying yes costs more than saying no. In each
-# neighbourhood the gaps add up, and yes is right where the sum is below zero. One product of
-# matrices answers all tasks.
+# An *oracle* subclasses ``Oracle`` and writes ``exact`` and ``bind``. ``bind`` does once what
+# depends on the people alone: here, cutting the map. It returns a function that is called in every
+# round, with costs. ``costs.gaps()`` is a table, people x tasks: how much more a yes costs than a
+# no. In each neighbourhood the gaps add up, and yes is right where the sum is below zero. One
+# matrix product answers all tasks.
 #
 # ``exact = True`` is a promise: no other table of decisions over these neighbourhoods costs less.
-# It is true here, since neighbourhoods do not depend on each other. For nearly every other learner
-# it is not; then say ``exact = False``, and nothing is claimed to be proved.
+# It is true here, because neighbourhoods do not depend on each other. For nearly every other
+# learner it is false. Then write ``exact = False``, and the certificate claims no proof.
 
 
 @dataclass(frozen=True)
-class NeighbourhoodOracle:
-    """The cheapest decision in each of some neighbourhoods, for every task."""
+class NeighbourhoodOracle(Oracle):
+    """The cheapest decision in each neighbourhood, for every task."""
 
     cells: int = 16
     exact = True
 
     def bind(self, sample: Sample) -> Callable[[Costs], Neighbourhoods]:
-        """Cut the map once, and return the answerer."""
+        """Cut the map once, and return the function that answers."""
         clusters = KMeans(self.cells, n_init=3, random_state=0).fit(sample.features)
         centres = clusters.cluster_centers_
         home = pairwise_distances_argmin(sample.features, centres)
@@ -84,7 +86,7 @@ class NeighbourhoodOracle:
 #
 # Thirty shops deliver to homes near them: a home is served if it lies within the shop's reach. A
 # straight line through the map is a poor description of a circle. East of the river addresses are
-# often wrong, and with them the labels.
+# often wrong, and so are the labels.
 
 rng = np.random.default_rng(0)
 shops, reach = rng.uniform(-1, 1, size=(30, 2)), rng.uniform(0.5, 1.0, size=30)
@@ -122,17 +124,18 @@ table = pd.DataFrame(rows).T.rename_axis(["oracle", "alpha"])
 print(table.round(3).to_string(na_rep="unknown"))
 
 # %%
-# Of the default, which learns linear thresholds, nothing is proved: it is a heuristic. Of the
-# neighbourhoods the certificate says how much better any mixture of their decisions could do.
+# Nothing is proved about the default, which learns linear thresholds: it is a heuristic. For the
+# neighbourhoods, the certificate says how much better any mixture of their decisions could do.
 
 print(models["neighbourhoods", 0.1].certificate_)
 
 # %%
-# What the two have learned for one shop. The colour is the chance of a yes at each place: without a
-# constraint it is 0 or 1, with one it is mixed, so that homes in the west, where labels are right,
-# are not judged rightly much more often than homes in the east.
+# The figure shows what both oracles have learned for one shop. The colour is the chance of a yes at
+# each place. Without a constraint the chance is 0 or 1. With a constraint it is mixed, so that
+# homes in the west, where labels are right, are not decided correctly much more often than homes in
+# the east.
 
-SHOP = int(np.linalg.norm(shops, axis=1).argmin())  # the one nearest to the middle
+SHOP = int(np.linalg.norm(shops, axis=1).argmin())  # the shop nearest to the middle
 side = np.linspace(-1, 1, 80)
 places = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 
@@ -150,9 +153,9 @@ figure.suptitle("Where one shop delivers, as learned by two oracles;\nthe circle
 plt.show()
 
 # %%
-# One limit: model files hold the library's own classifiers and scikit-learn's, so a model of your
-# own oracle lives in memory alone (:meth:`~averagefair.AverageFairClassifier.save` says so).
+# There is one limit. Model files hold the library's own classifiers and scikit-learn's, so this
+# model cannot be saved (:meth:`~averagefair.AverageFairClassifier.save` says so).
 #
-# To add an oracle to the library itself: one file in ``src/averagefair/oracles``, and a row in the
-# table of ``tests/test_oracles.py``, which makes it pass every shared test. Other ready-made
-# oracles: :doc:`/oracles`.
+# To add an oracle to the library itself, write one file in ``src/averagefair/oracles`` and one row
+# in the table of ``tests/contracts/test_oracles.py``. The row runs every shared test on it.
+# :doc:`/oracles` has the ready-made oracles.

@@ -1,9 +1,9 @@
-"""Two ways to run the properties, and the line that says how many cases were tried.
+"""Hypothesis profiles for the property tests, and the record of how many cases they tried.
 
-The marker ``properties`` is on tests of generated cases (tests/generated.py). By default each has
-a few cases, the same every time. ``--hypothesis-profile=nightly`` gives each some hundreds, new
-ones every time; what fails is printed with a line that repeats it. Tests with settings of their own
-do not look at these profiles.
+Tests of generated cases (tests/support/generated.py) have the marker ``properties``. By default
+each test tries a few cases, the same every time. With ``--hypothesis-profile=nightly`` each test
+tries hundreds of new cases; a failure is printed with a line that repeats it. Tests with their own
+settings ignore these profiles.
 """
 
 import os
@@ -11,18 +11,19 @@ import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
-from reliability import TRIED, record
+
+from tests.support.reliability import TRIED, record
 
 COMMON = settings(
     deadline=None,
-    # A busy machine is slow to generate, and some cases say nothing: that is no failure.
+    # Slow generation on a busy machine and many filtered cases are not failures.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 settings.register_profile("few", COMMON, max_examples=8, derandomize=True, database=None)
 settings.register_profile("nightly", COMMON, max_examples=200, print_blob=True)
 
 FAILED: set[str] = set()
-# Figures are drawn into memory, whatever screen there is.
+# Draw figures into memory, not on a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
@@ -43,7 +44,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
-    """Take over what a process of pytest-xdist has counted."""
+    """Add the counts of a worker of pytest-xdist."""
     tried, failed = getattr(node, "workeroutput", {}).get("properties", ({}, []))
     TRIED.update(tried)
     FAILED.update(failed)

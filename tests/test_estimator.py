@@ -1,4 +1,4 @@
-"""AverageFairClassifier: what it reports is recounted here from its decisions and the labels."""
+"""AverageFairClassifier: its figures are recomputed from its decisions and the labels."""
 
 import copy
 import warnings
@@ -7,23 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 import pytest
-from judges import plain_error, plain_rates
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
-from small_fits import (
-    LOGISTIC,
-    ORACLES,
-    TASKS,
-    D,
-    M,
-    N,
-    assert_reported_as_measured,
-    assert_same_answer,
-    differ,
-    model,
-    people,
-    rounds,
-)
 
 from averagefair import (
     AverageFairClassifier,
@@ -38,12 +23,29 @@ from averagefair import (
     StumpOracle,
     UndefinedRateWarning,
     WeightedOracle,
+    frontier,
 )
 from averagefair.datasets import make_synthetic
-from averagefair.rates import RATES
+from averagefair.game.protocols import Oracle
+from averagefair.game.rates import RATES
+from tests.support.judges import plain_error, plain_rates
+from tests.support.small_fits import (
+    LOGISTIC,
+    ORACLES,
+    TASKS,
+    D,
+    M,
+    N,
+    assert_reported_as_measured,
+    assert_same_answer,
+    differ,
+    model,
+    people,
+    rounds,
+)
 
-# Most runs here are a few rounds long and miss their request on purpose; the tests of that warning
-# look at it themselves.
+# Most runs here take a few rounds and miss their request on purpose. Other tests check the warning
+# about that.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 SAMPLE_WEIGHT = np.arange(N) % 4
@@ -86,7 +88,7 @@ def test_the_judge_can_fail(tamper):
 @pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
 @pytest.mark.parametrize("blanks", [0.0, 0.3], ids=["complete", "blanks"])
 @pytest.mark.parametrize("kind", RATES)
-# A task that weighs nothing may be all that counts for somebody.
+# A person's only counted task may have weight 0.
 @pytest.mark.filterwarnings("ignore::averagefair.UndefinedRateWarning")
 def test_figures_agree_with_a_recount(kind, blanks, weighted):
     X, Y = people(blanks=blanks)
@@ -255,8 +257,8 @@ def test_a_callback_that_does_not_ask_to_stop_is_only_a_listener(answer):
 
 
 @dataclass
-class Interrupting:
-    """An oracle during whose given call somebody presses Ctrl-C."""
+class Interrupting(Oracle):
+    """An oracle that raises KeyboardInterrupt at a given call."""
 
     at: int
     calls: list = field(default_factory=list)
@@ -292,7 +294,7 @@ def test_an_interrupted_run_keeps_the_rounds_before(k):
         assert_reported_as_measured(cut, X, Y, "error")
 
 
-# The eleventh call is the first after ten rounds: the classifiers of the tasks set aside.
+# The eleventh call is the first after ten rounds: it asks for the tasks set aside.
 @pytest.mark.parametrize("at", [1, 11, 12])
 def test_an_interruption_without_a_whole_answer_passes_through_and_changes_nothing(at):
     X, Y = people()
@@ -353,7 +355,7 @@ def test_a_missed_request_is_warned_about_and_a_met_one_is_not(oracle, alpha, so
         fitted = model(alpha=alpha, solver=solver, oracle=ORACLES[oracle]).fit(X, Y)
     aim = 3 * 0.2 if solver is THEORY else alpha
     rates = plain_rates(Y, fitted.decision_probability(X), "error")
-    # Fair is who is within the aim of *some* common rate.
+    # The request is met if all rates are within the aim of *some* common rate.
     assert missed == (np.ptp(rates) > 2 * aim)
     assert missed != fitted.certificate_.met
     assert [w.category for w in caught] == [ConvergenceWarning] * int(missed)
@@ -512,3 +514,50 @@ def test_the_seed_reaches_the_batches():
     one, same, other = (model(random_state=seed, solver=solver).fit(X, Y) for seed in (1, 1, 2))
     assert_same_answer(one, same)
     assert differ(one, other)
+
+
+class CountedReads:
+    """A table that counts how often its cells are read."""
+
+    def __init__(self, cells):
+        self.cells, self.reads = cells, 0
+        self.shape, self.dtype, self.ndim = cells.shape, cells.dtype, cells.ndim
+
+    def __len__(self):
+        return len(self.cells)
+
+    def __array__(self, dtype=None, copy=None):
+        self.reads += 1
+        return self.cells if dtype is None else self.cells.astype(dtype)
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["array", "frame"])
+def test_features_are_read_once(names, monkeypatch):
+    X, Y = people()
+    if names:
+        reads, honest = [], pd.Series.to_numpy
+        monkeypatch.setattr(
+            pd.Series, "to_numpy", lambda self, *a, **k: reads.append(self.name) or honest(self)
+        )
+        table = pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+
+        def count():
+            most = max((reads.count(name) for name in table.columns), default=0)
+            reads.clear()
+            return most
+    else:
+        table = CountedReads(X)
+
+        def count():
+            most, table.reads = table.reads, 0
+            return most
+
+    made = model().fit(table, Y)
+    assert count() == 1
+    for use in (made.predict, made.decision_probability, lambda it: made.score(it, Y)):
+        use(table)
+        assert count() == 1
+    made.audit(table, Y)
+    assert count() == 1
+    frontier(table, Y, [0.1, 0.2], random_state=0)
+    assert count() == 1

@@ -1,6 +1,4 @@
-"""AverageFairClassifier refuses what breaks its rules, in clear words and before any work."""
-
-from types import SimpleNamespace
+"""AverageFairClassifier refuses bad input with a clear error, before any work."""
 
 import numpy as np
 import pandas as pd
@@ -8,11 +6,12 @@ import pytest
 import scipy.sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from small_fits import M, N, model, people, rounds
 
 from averagefair import ErrorRate, ExponentiatedGradient, InputError, StumpOracle, audit, frontier
 from averagefair.errors import InputTypeError
-from averagefair.plots import RatesDisplay
+from averagefair.game.protocols import Solver
+from averagefair.showing.plots import RatesDisplay
+from tests.support.small_fits import M, N, model, people, rounds
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -30,7 +29,7 @@ def spoilt(table, value):
 
 
 def first(value, count):
-    """Return ones but for the first."""
+    """Return the value followed by ones."""
     return np.r_[value, np.ones(count - 1)]
 
 
@@ -92,8 +91,8 @@ BAD_DATA = {
         }.items()
     },
     "complex task weights": ({"task_weight": np.ones(M) + 1j}, "must be real numbers; .*complex"),
-    "an id twice": ({"ids": [7, *range(N - 1)]}, "ids .* once; '7' stands in rows 0 and 8"),
-    "an id twice, as text": ({"ids": [1, "1", *range(2, N)]}, "'1' stands in rows 0 and 1"),
+    "an id twice": ({"ids": [7, *range(N - 1)]}, "ids .* once; '7' names rows 0 and 8"),
+    "an id twice, as text": ({"ids": [1, "1", *range(2, N)]}, "'1' names rows 0 and 1"),
     **{
         f"a blank id, {blank!r}": (
             {"ids": ["a", blank, *range(2, N)]},
@@ -121,7 +120,7 @@ BAD_PARAMS = {
     "a class for an oracle": ({"oracle": StumpOracle}, "oracle must .*instance.*StumpOracle"),
     "a classifier's class": ({"oracle": LogisticRegression}, "oracle must .*instance.*Logistic"),
     "an oracle without weights": ({"oracle": KNeighborsClassifier()}, "takes no sample_weight"),
-    "a word for a solver": ({"solver": "fast"}, "`solver` must .*solve.*got 'fast'"),
+    "a word for a solver": ({"solver": "fast"}, "`solver` must be a Solver.*got 'fast'"),
     "a class for a solver": ({"solver": ExponentiatedGradient}, "`solver` must .*Exponentiated"),
     "too few tasks for the batches": (
         {"solver": rounds(10, batch_size=2, replay=False)},
@@ -143,12 +142,18 @@ BAD_PARAMS = {
 }
 
 
+class Unsolvable(Solver):
+    """A solver that must not be called."""
+
+    def solve(self, *args, **options):
+        pytest.fail("began to solve")
+
+
 def assert_refused(params, data, message, error=ValueError):
-    """Judge that a fitted model refuses, in clear words, solves nothing and stays as it was."""
+    """Check that a fitted model refuses with a clear error, solves nothing and does not change."""
     fitted = model().fit(X, Y)
     decisions = fitted.predict(X)
-    unsolvable = SimpleNamespace(solve=lambda *_, **__: pytest.fail("began to solve"))
-    fitted.set_params(**({"solver": unsolvable} | params))
+    fitted.set_params(**({"solver": Unsolvable()} | params))
     before = dict(vars(fitted))
     with pytest.raises(error, match=message):
         fitted.fit(**({"X": X, "y": Y} | data))
@@ -163,7 +168,7 @@ def test_bad_data_are_refused_and_change_nothing(data, message):
     assert_refused({}, data, message, error=InputError)
 
 
-# A table of other features, too, must leave no trace where the parameters are found bad after it.
+# If parameters are bad, a table of other features must leave no trace either.
 @pytest.mark.parametrize("features", [X, np.tile(X, 2)], ids=["same columns", "other columns"])
 @pytest.mark.parametrize(("params", "message"), BAD_PARAMS.values(), ids=BAD_PARAMS.keys())
 def test_bad_parameters_are_refused_and_change_nothing(params, message, features):
@@ -185,7 +190,7 @@ def test_a_cell_that_is_no_number_at_all_is_a_type_error_too(name, table, cell):
 
 def test_names_that_cannot_be_kept_are_refused_before_the_work():
     mixed = pd.DataFrame(X, columns=["a", 1, 2])
-    words = r"string names.*got 'a' and 1 \(int\).*X.columns.astype\(str\)"
+    words = r"must be strings; got 'a' and 1 \(int\).*X.columns.astype\(str\)"
     assert_refused({}, {"X": mixed}, words, error=InputTypeError)
     fitted = model().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
     with pytest.raises(InputTypeError, match=words):

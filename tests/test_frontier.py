@@ -1,4 +1,4 @@
-"""The frontier: each point against loops and against a fit of its own, the curve as a whole."""
+"""The frontier: each point against plain loops and a single fit, and the curve as a whole."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from clocks import count_looks
-from judges import plain_error, plain_rates, rates_of, spread_of
 from sklearn.exceptions import ConvergenceWarning
-from tiny_fits import BOTH, RATES, Counting, labelled
 
 from averagefair import (
     AverageFairClassifier,
@@ -29,6 +26,9 @@ from averagefair import (
     held_out,
 )
 from averagefair.datasets import make_synthetic
+from tests.support.clocks import count_looks
+from tests.support.judges import plain_error, plain_rates, rates_of, spread_of
+from tests.support.tiny_fits import BOTH, RATES, Counting, labelled
 
 GRID = [0.02, 0.05, 0.1, 0.2, 0.35]
 QUICK = ColumnGeneration(max_rounds=45, shakes=2, reweightings=3)
@@ -47,7 +47,7 @@ def curve(X, Y, alphas=GRID, **options):
 
 @pytest.fixture(scope="module")
 def made():
-    """Return a curve that tests only read, and what it was made from."""
+    """Return a curve that tests only read, and its data."""
     X, Y = labelled(n=20, m=6)
     return X, Y, curve(X, Y, oracle=StumpOracle())
 
@@ -89,8 +89,8 @@ class TestTheCurve:
         assert all(point.certificate.met for point in whole)
 
     def test_no_point_is_worse_than_solving_it_alone(self, synthetic):
-        # With 60 people a heuristic oracle's luck is worth half a hundredth, either way; on the
-        # paper's data the benchmark holds it to 0.002.
+        # With 60 people a heuristic oracle's error varies by 0.005 either way; on the paper's data
+        # the benchmark allows 0.002.
         people, whole = synthetic
         for point in whole:
             alone = AverageFairClassifier(alpha=point.alpha, random_state=0)
@@ -135,7 +135,7 @@ class TestTheCurve:
         X, Y = labelled(n=20, m=6)
         heard = []
         whole = curve(X, Y, oracle=StumpOracle(), callback=lambda now: heard.append(now))
-        # And those of the unconstrained end, which comes first.
+        # Add those of the unconstrained end, which comes first.
         assert len(heard) > sum(point.certificate.rounds for point in whole)
         assert heard[0].alpha == 0.5
         ended = curve(X, Y, oracle=StumpOracle(), callback=lambda now: True)
@@ -213,19 +213,19 @@ class TestPoints:
     def test_coin_flips_mixed_into_the_unconstrained_model(self, rate, absent):
         X, Y = labelled(n=20, m=6)
         people = np.ones(20)
-        if absent:  # those on whom the unconstrained model errs most, and least
+        if absent:  # people on whom the unconstrained model errs most, and least
             free = curve(X, Y, [0.5], rate=rate, oracle=StumpOracle())[0].model
             mistakes = plain_error_rates(free, X, Y)
             people[np.argsort(mistakes)[[0, 1, -1]]] = 0
         options = {"rate": rate, "oracle": StumpOracle(), "sample_weight": people}
         whole = curve(X, Y, **options)
-        # At 0.5 nothing is asked for: that is the unconstrained model.
+        # At 0.5 there is no constraint: this is the unconstrained model.
         free = curve(X, Y, [0.5], **options)[0].model
         assert free.error_ == pytest.approx(whole.unconstrained.error, abs=1e-6)
         rates = whole.unconstrained.rates.reshape(20, -1).T
         assert np.isnan(rates[:, people == 0]).all()
         for point in whole:
-            # Coin flips take everybody's rate, and the error, the same share of the way to a half.
+            # Coin flips move every rate, and the error, by the same share towards one half.
             t, most = 0.0, 1.0
             for _ in range(40):
                 middle = (t + most) / 2
@@ -250,11 +250,11 @@ class TestPoints:
             if not outside:
                 np.testing.assert_allclose(widths, [point.spread, free.spread], atol=1e-9)
             assert f"are {widths[0]:.3f} apart instead of {widths[1]:.3f}" in said
-            assert ("leaving out as many" in said) == (outside > 0)
+            assert ("without the same share" in said) == (outside > 0)
             assert f"{100 * point.error:.1f} instead of {100 * free.error:.1f}" in said
-            assert f"would make it {100 * point.coin_flips:.1f}." in said
+            assert f"would take {100 * point.coin_flips:.1f}." in said
             who = f"all but {outside:.1%}" if outside else "everybody's"
-            assert said.startswith(f"On the people and tasks learned from, {who}")
+            assert said.startswith(f"On the training people and tasks, {who}")
             proved = re.search(r"could get below ([0-9.]+)\.$", said)
             assert bool(proved) == (name == "stump" and "max_influence" not in options)
             price = 100 * (point.error - free.error)
@@ -279,7 +279,7 @@ class TestPoints:
 
 
 def narrowest(rates, outside, several):
-    """Return the narrowest window with all but a share outside in it; of several, the widest."""
+    """Return the narrowest window with all but a share of the rates; several rates: the widest."""
     n = len(rates)
     widths = []
     for column in rates.T if several else [rates]:
@@ -354,7 +354,7 @@ class TestHeldOut:
             "Y_new_both": people.Y_new_both.astype(float),
         }
         labels["Y_new_people"][0, :3] = np.nan
-        for point, out in zip(whole, whole.held_out(X_new=people.X_new, **labels), strict=True):
+        for point, out in zip(whole, held_out(whole, X_new=people.X_new, **labels), strict=True):
             later = point.model.extend(labels["Y_new_tasks"])
             cases = [
                 (out.people, "Y_new_people", point.model, people.X_new, np.arange(1.0, 9.0)),
@@ -372,22 +372,22 @@ class TestHeldOut:
 
     def test_what_is_missing_is_said(self, made):
         X, Y, whole = made
-        assert whole.held_out() == (held_out(whole[0].model),) * len(GRID)
+        assert held_out(whole) == (held_out(whole[0].model),) * len(GRID)
         with pytest.raises(InputError, match="X_new"):
-            whole.held_out(Y_new_people=Y)
+            held_out(whole, Y_new_people=Y)
         with pytest.raises(InputError, match="Y_new_tasks"):
-            whole.held_out(X_new=X, Y_new_both=Y)
+            held_out(whole, X_new=X, Y_new_both=Y)
         with pytest.raises(InputError, match="X_new"):
             held_out(whole[0].model, X_new=X)
         with pytest.raises(InputError, match="6 tasks"):
-            whole.held_out(X_new=X, Y_new_people=Y[:, :3])
+            held_out(whole, X_new=X, Y_new_people=Y[:, :3])
 
     def test_tasks_in_another_order_are_refused(self):
         X, Y = labelled(n=20, m=6)
         frame = pd.DataFrame(Y, columns=list("abcdef"))
         whole = curve(X, frame, [0.1], oracle=StumpOracle())
         with pytest.raises(InputError, match="order"):
-            whole.held_out(X_new=X, Y_new_people=frame[list("fedcba")])
+            held_out(whole, X_new=X, Y_new_people=frame[list("fedcba")])
 
 
 class TestInput:
@@ -446,7 +446,7 @@ class TestInput:
             np.testing.assert_allclose(
                 other.model.decision_probability(X_frame), one.model.decision_probability(X)
             )
-        (out, _) = framed.held_out(X_new=X_frame, Y_new_people=Y_frame)
+        (out, _) = held_out(framed, X_new=X_frame, Y_new_people=Y_frame)
         assert out.people.error == pytest.approx(framed[0].error, abs=1e-12)
 
     def test_weights_stand_for_rows(self):

@@ -1,31 +1,31 @@
-"""The suite holds on a slow, a busy and a large machine: what its files may not do."""
+"""Rules for test files, so that tests pass on slow, busy and large machines."""
 
 import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# Reading a clock, or what the system says of memory, is where an absolute bound begins.
+# Tests with absolute bounds begin by reading a clock, or the system's figures of memory.
 MEASURES = re.compile(
     r"\b(perf_counter|monotonic|process_time|time\.time|thread_time|timeit"
     r"|VmHWM|VmRSS|VmData|VmPeak|ru_maxrss|memory_info|RLIMIT_AS|RLIMIT_DATA|RLIMIT_CPU)\b"
 )
 WHY = {
-    "clocks.py": "puts a clock of its own in the library's place",
-    "corruption_jobs.py": "compares with whole files, read by the same process",
-    "structured_jobs.py": "compares with whole files, read by the same process",
-    "test_crash.py": "chooses moments to kill at; no test is judged by them",
-    "test_progress.py": "puts a clock of its own in the library's place",
+    "support/clocks.py": "puts a clock of its own in the library's place",
+    "support/corruption_jobs.py": "compares with whole files, read by the same process",
+    "support/structured_jobs.py": "compares with whole files, read by the same process",
+    "trust/test_crash.py": "chooses moments to kill at; no test is judged by them",
+    "cli/test_progress.py": "puts a clock of its own in the library's place",
 }
-# A time-out only keeps a test from hanging: minutes, not what a quiet machine needs.
+# A time-out only keeps a test from hanging, so it is minutes long.
 TIMEOUT = re.compile(r"\btimeout=([\d.]+)")
 LEAST = 120
 
 
 def sources():
     return {
-        path.name: path.read_text("utf-8")
-        for path in HERE.glob("*.py")
-        if path.name != Path(__file__).name
+        path.relative_to(HERE).as_posix(): path.read_text("utf-8")
+        for path in HERE.rglob("*.py")
+        if path != Path(__file__)
     }
 
 
@@ -43,7 +43,7 @@ def short_timeouts(texts):
 
 
 def test_no_test_is_judged_by_the_clock_or_by_the_systems_memory():
-    """A file that must measure is listed with its reason: a ratio to a control, or no judgement."""
+    """Files that must measure are listed with a reason: a ratio to a control, or no judgement."""
     assert measuring(sources()) == {*WHY}
 
 

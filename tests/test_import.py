@@ -1,4 +1,4 @@
-"""What importing the package costs, and what its names are to others."""
+"""The cost of importing the package, and how other modules see its names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import averagefair
-
-ROOT = Path(__file__).parents[1]
+from tests.support.places import ROOT
 
 
 def python(code):
@@ -26,7 +25,7 @@ def python(code):
 
 
 def needed(extra):
-    """The packages that an extra asks for, our own extras followed."""
+    """Return the packages of an extra, including those of extras that it names."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     asked = settings["project"]["optional-dependencies"][extra]
     found = set()
@@ -40,7 +39,7 @@ def needed(extra):
 
 
 def test_it_loads_few_modules():
-    """What an import costs is what it loads; NumPy alone loads more than a hundred modules."""
+    """The cost of an import is the modules it loads; NumPy alone loads more than a hundred."""
     count = "import sys; before = len(sys.modules); import {}; print(len(sys.modules) - before)"
     ours, numpy = (int(python(count.format(name))) for name in ("averagefair", "numpy"))
     assert ours < numpy / 2

@@ -107,7 +107,7 @@ def test_new_tasks_move_a_rate_by_at_most_alpha(alpha, nu, n, delta):
 
 @given(alphas, nus, counts, chances, st.none() | shares)
 def test_the_error_over_new_tasks_is_within_the_excess_promised(alpha, nu, n, delta, rho_min):
-    """In sample 2 nu; then the learned and the best mapping move between the tasks."""
+    """2 nu in sample, plus what the learned and the best mapping change on new tasks."""
     T, m0 = theory.rounds(alpha, nu, n), theory.tasks_per_round(alpha, nu, n, delta, rho_min)
     learned = 2 * math.sqrt(math.log(4 * n * T / delta) / (2 * m0))
     best = math.sqrt(math.log(2 / delta) / (2 * m0 * T))
@@ -126,7 +126,7 @@ def test_the_papers_inequality_s3_fails_at_small_nu():
     m0 = 2 * B**2 * math.log(2 * n * T / delta) / nu**2
     moved = 2 * math.sqrt(math.log(4 * n * T / delta) / (2 * m0))
     assert moved > nu * alpha * 1.001
-    assert moved <= 1.05 * nu / B < alpha  # what the theorem's fairness part needs, and ours
+    assert moved <= 1.05 * nu / B < alpha  # enough for the theorem's fairness part, and for ours
 
 
 @given(alphas, nus, counts, chances, shares)
@@ -147,7 +147,7 @@ def test_false_positive_batches_bring_both_regrets_to_nu(alpha, nu, n, delta, rh
     shares_in_sample = math.sqrt(math.log(8 * n * T / delta) / (2 * m0))
     assert max(estimates, theory.rho_estimate_error(n, m0, delta)) <= shares_in_sample
     assert rho_min - shares_in_sample >= worst
-    # T batches, and F_0 that the estimates come from.
+    # T batches, and F_0 for the estimates.
     assert theory.tasks_needed(alpha, nu, n, delta, rho_min) == m0 * (T + 1)
 
 
@@ -179,7 +179,7 @@ def test_monotone(a, b, u, v, k, n, delta):
 
 
 def excess(n, alpha, nu, beta, delta, m, d):
-    """Log of the union bound of the proof over its target; at most 0 where n is large enough."""
+    """Log of the proof's union bound divided by its target; at most 0 if n is large enough."""
     r = math.ceil(math.log(12 * n * m / delta) / (2 * alpha**2))
     B = (1 + 2 * nu) / alpha
     T = math.ceil(16 * B**2 * (1 + 2 * alpha) ** 2 * math.log(2 * n + 1) / nu**2)
@@ -210,7 +210,7 @@ def test_individuals_needed_against_the_inequality_on_either_side(case):
 
 
 def test_individuals_needed_lies_beyond_smaller_numbers_that_pass_by_rounding():
-    """A number just before r steps up may satisfy the inequality and its successor not."""
+    """A number just before r increases may satisfy the inequality when its successor does not."""
     passed_over = 0
     for m in range(1, 200):
         case = (0.25, 1.0, 0.9, 0.5, m, 3)
@@ -250,7 +250,7 @@ def test_individuals_needed_grows_with_every_demand():
 
 
 def fits(n, m, alpha, nu, beta, delta, d, rho):
-    """Whether n and m meet both conditions of the simultaneous theorem."""
+    """Return whether n and m meet both conditions of the simultaneous theorem."""
     B = (1 + 2 * nu) / alpha
     T = math.ceil(16 * B**2 * (1 + 2 * alpha) ** 2 * math.log(2 * n + 1) / nu**2)
     if rho is None:
@@ -262,7 +262,7 @@ def fits(n, m, alpha, nu, beta, delta, d, rho):
 
 
 def test_sizes_for_both_at_once():
-    """Each grows with the other: m at your n, and n at your m, are not enough together."""
+    """Each size grows with the other: m for a given n, and n for a given m, are not enough."""
     alpha, nu, beta, delta, d = 0.05, 0.1, 0.05, 0.004, 21
     n, m = theory.sizes_for_both(alpha, nu, beta, delta, d)
     assert (f"{n:.2e}", f"{m:.2e}") == ("2.19e+26", "6.69e+14")
@@ -285,7 +285,7 @@ def test_sizes_for_both_fit_and_nothing_smaller_does(alpha, nu, beta, delta, d, 
     for share in (0.5, 0.9, 0.999):
         assert not fits(math.floor(share * n), m, *case)
         assert not fits(n, math.floor(share * m), *case)
-        # Fewer of both would need a smaller pair that fits: there is none on the way down.
+        # No smaller pair fits either.
         assert not fits(math.floor(share * n), math.floor(share * m), *case)
 
 

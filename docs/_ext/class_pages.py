@@ -1,7 +1,7 @@
-"""Pages of classes: an attribute that the docstring lists is shown once, there.
+"""Pages of classes: an attribute that the docstring lists is shown only there.
 
-Records, enumerations and protocols are made by the library, or by nobody: their pages show no
-call either. A class that users make themselves names its parameters in its docstring.
+Users do not create records, enumerations and protocols, so their pages show no call. The docstring
+of a class that users create names its parameters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 def described(kind: type, *sections: str) -> set[str]:
     """Return the names that these sections of a class's docstring list."""
-    found = NumpyDocString(getdoc(kind) or "")
-    return {name for section in sections for each in found[section] for name in _names(each)}
+    doc = NumpyDocString(getdoc(kind) or "")
+    return {name for section in sections for entry in doc[section] for name in _names(entry)}
 
 
 def _names(entry: Any) -> list[str]:
@@ -33,7 +33,7 @@ def _names(entry: Any) -> list[str]:
 
 
 def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
-    """Leave out what the docstring of the class lists already."""
+    """Leave out attributes that the docstring of the class already lists."""
     here = app.env.current_document
     if what != "class" or skipped or not here.autodoc_class:
         return None
@@ -48,7 +48,7 @@ def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: An
 
 
 def _fields(kind: type) -> set[str]:
-    """Return what every instance of a record has, or every value of an enumeration."""
+    """Return the fields of a record, or the members of an enumeration."""
     if issubclass(kind, Enum):
         return set(kind.__members__)
     if is_dataclass(kind):
@@ -59,15 +59,15 @@ def _fields(kind: type) -> set[str]:
 def sign(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str, returned: str
 ) -> tuple[str, str] | None:
-    """Show no call of a class whose docstring names no parameters."""
+    """Hide the signature of a class whose docstring names no parameters."""
     return ("", "") if what == "class" and not described(obj, "Parameters") else None
 
 
 def lead_back(app: Sphinx, name: str, template: str, context: dict[str, Any], page: Any) -> None:
-    """Mend the links from source code back to the reference.
+    """Correct the links from source code back to the reference.
 
-    viewcode takes all names of a file to be public in one module; ours may be public in two. A
-    page of the reference is called by the full name of what it is about, and so is the anchor.
+    viewcode assumes that all names of a file are public in one module; ours may be public in two.
+    A page of the reference and its anchor both have the full name of their object.
     """
     if name.startswith("_modules/") and "body" in context:
         context["body"] = BACK.sub(r"\1\2.html#\2", context["body"])

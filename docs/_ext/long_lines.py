@@ -1,8 +1,7 @@
-"""What is printed in sentences is shown in sentences: long lines are wrapped, wide tables are not.
+"""Printed output: long sentences are wrapped, wide tables are scrolled.
 
-A table that is too wide for a screen is scrolled, since wrapped it could not be read. A sentence
-that has to be scrolled is not read either: blocks whose long lines are all sentences are marked,
-and ``pages.css`` wraps them.
+A wrapped table cannot be read, and nobody scrolls to read a sentence. So this extension marks
+blocks whose long lines are all sentences, and ``pages.css`` wraps them.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 LONG = 84
-"""Letters: about what fits beside the menus of a page."""
+"""Letters that fit on a line beside the menus of a page, roughly."""
 PRINTED = ("none", "text")
 
 
 def mark(app: Sphinx, page: nodes.document) -> None:
-    """Mark what examples and snippets print in long lines that are no table's."""
+    """Mark printed blocks whose long lines belong to no table."""
     for block in page.findall(nodes.literal_block):
         lines = block.astext().splitlines()
         tables = [line for line in lines if "  " in line.strip()]

@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
-# The modules that users import from; what they list in __all__ is public.
+# The modules that users import from. The names in their __all__ are public.
 MODULES = (
     "averagefair",
     "averagefair.datasets",
@@ -17,9 +17,9 @@ MODULES = (
     "averagefair.files",
     "averagefair.oracles",
     "averagefair.persistence",
-    "averagefair.plots",
-    "averagefair.protocols",
-    "averagefair.report",
+    "averagefair.showing.plots",
+    "averagefair.game.protocols",
+    "averagefair.showing.report",
     "averagefair.solvers",
     "averagefair.theory",
 )
@@ -27,12 +27,12 @@ logger = logging.getLogger(__name__)
 
 
 def check(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn of every name that a module lists and that has no entry in the reference."""
+    """Warn of every public name without an entry in the reference."""
     known = set(env.domaindata["py"]["objects"])
     listed = {module: set(importlib.import_module(module).__all__) for module in MODULES}
     for module, names in listed.items():
         for name in sorted(names):
-            # What is offered at the top too has its entry there.
+            # A name that the top level offers too has its entry there.
             home = MODULES[0] if name in listed[MODULES[0]] else module
             if f"{home}.{name}" not in known:
                 logger.warning("%s.%s is public and in no page of the reference", module, name)

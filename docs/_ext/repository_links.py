@@ -1,7 +1,8 @@
-"""Links from pages to files of the repository, which read well unbuilt, hold in built pages too.
+"""Links from pages to files of the repository.
 
-The few files beside ``docs`` that are pages here lead there. Others (source, tests) are named, not
-linked, since a built page may lie anywhere; that they exist is checked.
+The pages link to files, so that they also read well unbuilt. In built pages, a link to a file that
+is itself a page leads to that page. A link to another file (source, tests) becomes its text, since
+a built page may lie anywhere. The build checks that the file exists.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def lead_to_pages(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def name_files(app: Sphinx, page: nodes.document) -> None:
-    """Leave of a link to another file what it says; one that does not exist stays an error."""
+    """Replace a link to another file by its text. A missing file stays an error."""
     for link in list(page.findall(pending_xref)):
         if link.get("reftype") == "myst" and (ROOT / str(link["reftarget"])).is_file():
             link.replace_self(link.children)

@@ -1,4 +1,4 @@
-"""Everybody's error rate by the mixture's chances, and by ways to do without draws."""
+"""Everybody's error rate by the mixture's chances, and by ways to avoid draws."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Fairness on other tasks against the number of tasks learned from, asked for and not."""
+"""Fairness on other tasks by the number of tasks learned from, with and without a request."""
 
 import matplotlib.pyplot as plt
 
@@ -9,7 +9,7 @@ TASKS = (10, 30, 100, 300)
 
 
 def on_other_tasks(m: int, alpha: float) -> float:
-    """Return how far all but 5% are from a common rate on 300 other tasks, noise taken off."""
+    """Return how far all but 5% are from a common rate on 300 other tasks, noise removed."""
     made = make_synthetic(m=m, m_holdout=300)
     model = AverageFairClassifier(alpha=alpha, oracle=RegressionOracle(), random_state=0)
     later = model.fit(made.X, made.Y).extend(made.Y_new_tasks)

@@ -1,4 +1,4 @@
-"""The people of the page "Start here": twenty-four of them, thirty tasks, one who is unlike."""
+"""The people of the page "Start here": twenty-four people, thirty tasks, one odd person."""
 
 from __future__ import annotations
 

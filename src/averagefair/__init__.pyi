@@ -2,16 +2,18 @@
 # each when it is first used.
 
 from .auditing import Audit, Comparison, Drift, Verdict, audit, compare, drift
-from .certificate import Certificate, Status
 from .errors import CheckpointWarning, DegenerateTaskWarning, InputError, UndefinedRateWarning
 from .estimator import AverageFairClassifier
+from .evaluation.generalisation import Generalisation, generalisation
+from .evaluation.held_out import HeldOut, held_out
 from .frontier import Frontier, frontier
-from .generalisation import Generalisation, generalisation
-from .held_out import HeldOut, held_out
-from .learner import Learner
-from .mapping import Mapping
-from .measure import individual_rates
-from .mixture import Mixture
+from .game.certificate import Certificate, Status
+from .game.learner import Learner
+from .game.mapping import Mapping
+from .game.measure import individual_rates
+from .game.mixture import Mixture
+from .game.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
+from .game.request import Request
 from .oracles import (
     FeatureMap,
     FiniteOracle,
@@ -22,10 +24,8 @@ from .oracles import (
     StumpOracle,
     WeightedOracle,
 )
+from .people.sample import Sample
 from .persistence import Checkpoint, load, save
-from .rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
-from .request import Request
-from .sample import Sample
 from .solvers import ColumnGeneration, ExponentiatedGradient, Round, StopReason
 
 __version__: str

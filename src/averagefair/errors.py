@@ -1,6 +1,6 @@
 """The exceptions and warnings of averagefair.
 
-Every message says what was given, the rule it breaks and what to do about it.
+Every message says what was given, which rule it breaks, and what to do.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from averagefair.names import in_a_line
+from averagefair._util.names import in_a_line
 
 
 class InputError(ValueError):
-    """Something handed to averagefair breaks a rule; nothing was changed."""
+    """An argument or a file breaks a rule; nothing was changed."""
 
 
 class InputTypeError(InputError, TypeError):
-    """A cell holds something that is not a number at all."""
+    """A cell holds something that is not a number."""
 
 
 class DatasetError(InputError):
@@ -28,31 +28,34 @@ class DatasetError(InputError):
 
 
 class SolverError(RuntimeError):
-    """A solver could not go on: the linear program under it was not solved."""
+    """A solver cannot continue: its linear program was not solved."""
 
 
 class DeviceMemoryError(MemoryError):
-    """The memory of a device does not suffice; the message says what for and what to do."""
+    """A device has too little memory; the message names the work and a remedy."""
 
 
 class SolverTimeoutError(SolverError):
-    """A solver's time ran out within a step."""
+    """A solver reached its time limit within a round."""
 
 
 class DegenerateTaskWarning(UserWarning):
-    """Some tasks show a single label, or too few of one for an estimator: they get a constant."""
+    """Some tasks get a constant classifier.
+
+    They show a single label, or too few people have one of the labels for the estimator.
+    """
 
 
 class UndefinedRateWarning(UserWarning):
-    """Some individuals have no cell that counts towards the rate, so carry no constraint."""
+    """Some individuals carry no constraint: none of their labels counts towards the rate."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be written, or the run that goes on takes another way."""
+    """A checkpoint could not be written, or a resumed run differs from the recorded run."""
 
 
 def extra(module: str, name: str) -> Any:
-    """Import a module that comes with an extra of this package, or say how to get it."""
+    """Import a module of an optional extra, or say how to install it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -67,36 +70,36 @@ def extra(module: str, name: str) -> Any:
 
 @contextmanager
 def blaming(source: str | None, what: str) -> Iterator[None]:
-    """Turn an exception of something that was loaded into an InputError that names its file.
+    """Turn an exception of a loaded object into an InputError that names its file.
 
     Parameters
     ----------
     source : str, optional
-        The file. None: nothing was loaded, and exceptions go on as they are.
+        The file. None: nothing was loaded, and exceptions pass unchanged.
     what : str
-        The part that is used, for the message: "the classifier (SVC)".
+        The loaded object, for the message: "the classifier (SVC)".
     """
     try:
         yield
     except (InputError, SolverError, Warning):
         raise
-    except MemoryError as error:  # perhaps too many people at once
+    except MemoryError as error:  # perhaps there are too many people at once
         if source:
             error.add_note(f"(in {what}, which was loaded from {source})")
         raise
     except Exception as error:
         if not source:
             raise
-        said = str(error).strip().partition("\n")[0].rstrip(". ")
+        message = str(error).strip().partition("\n")[0].rstrip(". ")
         raise InputError(
-            f"{source}: {what} in this file failed with {type(error).__name__}: {said}. The file "
-            "was changed, or other versions of scikit-learn or NumPy wrote it. Get the file again "
-            "from its maker, or fit the model again."
+            f"{source}: {what} in this file failed with {type(error).__name__}: {message}. The "
+            "file was changed, or other versions of scikit-learn or NumPy wrote it. Get the file "
+            "again from its maker, or fit the model again."
         ) from error
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside this package that led here: the user's own."""
+    """Warn at the user's line: the nearest caller outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "averagefair":
         level, frame = level + 1, frame.f_back
@@ -104,7 +107,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def some_of(names: Sequence[Any]) -> str:
-    """Write out the first five of some names, and how many more there are.
+    """Write the first five names, and the number of the others.
 
     Examples
     --------
@@ -113,3 +116,8 @@ def some_of(names: Sequence[Any]) -> str:
     """
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(in_a_line(name) for name in names[:5]) + more
+
+
+def said(error: Exception) -> str:
+    """Return an error's message without its full stop."""
+    return str(error).rstrip(". ")

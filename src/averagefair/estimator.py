@@ -1,4 +1,4 @@
-"""AverageFairClassifier: the scikit-learn face. Wiring only."""
+"""AverageFairClassifier: the scikit-learn estimator. It only connects the parts."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
+from averagefair._util.arrays import FloatArray
 from averagefair.auditing import Audit, audit
-from averagefair.certificate import Certificate
-from averagefair.distributed import is_dask
-from averagefair.errors import InputError, warn
-from averagefair.measure import Meter
-from averagefair.mixture import Mixture
-from averagefair.oracles.feature_map import split_map, with_usual
-from averagefair.problem import Problem, Settled
-from averagefair.protocols import Rate
-from averagefair.rates import ErrorRate, resolve_rates
-from averagefair.request import Request
-from averagefair.sample import Sample
-from averagefair.solvers import ColumnGeneration
-from averagefair.solvers.iterate import Callback, StopReason
-from averagefair.tables import check_name_types, read_table
+from averagefair.errors import InputError
+from averagefair.game.certificate import Certificate, warn_if_missed
+from averagefair.game.mapping import Mapping
+from averagefair.game.measure import Meter
+from averagefair.game.mixture import Mixture
+from averagefair.game.problem import Outcome
+from averagefair.game.protocols import Rate
+from averagefair.game.rates import ErrorRate, Rates
+from averagefair.game.request import Request
+from averagefair.game.solution import Callback
+from averagefair.people.sample import Sample
+from averagefair.pose import check_columns_of, pose, read_people, resolve_solver
 
 DEFAULT_ALPHA = 0.05
 
@@ -36,69 +34,66 @@ DEFAULT_ALPHA = 0.05
 class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifiers for many tasks that err about equally often on everybody.
 
-    Learns one (randomised) classifier for each task so that every individual's error rate,
-    averaged over the tasks, lies within ``alpha`` of a common rate, at as little error as the
-    oracle and the solver find.
+    Learns one (randomised) classifier for each task. Every individual's error rate, averaged over
+    the tasks, lies within ``alpha`` of a common rate, at the least error that the solver finds.
 
     Parameters
     ----------
     alpha : float in [1e-6, 0.5], optional
         The slack: how far an individual's rate may lie from the common rate, so that two people
-        differ by at most 2 alpha. Default: 0.05, or the slack the solver was set up for.
+        differ by at most 2 alpha. Default: the solver's own alpha if it has one, else 0.05.
     rate : {"error", "false_positive", "false_negative"}, Rate, or list of these, default "error"
         Which mistakes count. With a list, e.g. ``["false_positive", "false_negative"]``, each rate
-        is held to alpha around a common rate of its own.
+        must lie within alpha of its own common rate.
     oracle : Oracle, FeatureMap, or scikit-learn classifier or pipeline, optional
-        What learns a task at given costs. A scikit-learn classifier must take ``sample_weight``.
-        With transformers in front of it, a :class:`~averagefair.FeatureMap` or a scikit-learn
-        pipeline that ends in an oracle, tasks are learned from what these make of X; they are
-        fitted and applied once.
-        Default: the better of least squares and logistic regression for each task, polished
-        (:func:`~averagefair.oracles.default_oracle`); with ``ExponentiatedGradient`` least squares,
-        as in the authors' published runs.
+        Learns a task at given costs. A scikit-learn classifier must take ``sample_weight``. With a
+        :class:`~averagefair.FeatureMap`, or a scikit-learn pipeline that ends in an oracle, tasks
+        are learned from transformed features; the transformers are fitted and applied once.
+        Default: the better of least squares and logistic regression for each task, improved by a
+        local search (:func:`~averagefair.oracles.default_oracle`). With ``ExponentiatedGradient``
+        the default is least squares, as in the authors' published runs.
     solver : Solver, optional
         Default: :class:`~averagefair.ColumnGeneration`.
     beta : float in [0, 1), default 0
-        The share of people who may lie outside alpha: the (alpha, beta) form of the definition.
-        Those who would cost most to bring inside are excepted.
+        The share of people who may lie outside alpha: the (alpha, beta) form of the definition. The
+        people who would cost most to bring inside are exempt.
     max_influence : float, optional
-        c: no person's multiplier may exceed c / n. Whoever would cost more than that to bring
-        inside stays outside, everybody else is pulled in; no share is promised, the certificate
-        says what came of it. Values of 3 to 10 did better on people not seen in training.
+        c: no person's multiplier may exceed c / n. A person who would need a larger multiplier to
+        come within alpha stays outside. No share of people outside is promised; the certificate
+        reports it. Values of 3 to 10 did better on new people.
     random_state : int, RandomState or None, default None
-        Seeds the draws of ``predict`` and whatever the solver draws. None: a fresh seed for each
-        fit, kept in ``seed_``.
+        Seeds the draws of ``predict`` and of the solver. None: a fresh seed for each fit, kept in
+        ``seed_``.
     callback : callable, optional
         Called after every round with a :class:`~averagefair.Round`; returning True ends the fit
         with the answer so far.
     dtype : {"float64", "float32", "tf32"}, optional
-        What products over features are computed in while learning. With "float32" features
-        take half the memory and a round about half the time (docs/performance.md); decisions differ
-        where a score is within rounding of zero. "tf32" rounds further, on NVIDIA GPUs alone.
-        Default: "float64".
+        Precision of products over features while learning. With "float32", features take half the
+        memory and a round takes about half the time (docs/performance.md). Decisions differ where a
+        score is within rounding of zero. "tf32" rounds further, on NVIDIA GPUs only. Default:
+        "float64".
     checkpoint : Checkpoint, optional
-        Where to keep what is found on the way, so that a fit that was ended can be resumed; needs
-        ``random_state`` to be an int.
+        Where to save progress, so that a fit can be resumed; ``random_state`` must be an int.
 
     Attributes
     ----------
     error_ : float
         Overall error on the training sample.
     common_rate_ : float, or tuple of float
-        gamma: what everybody's rate is close to; one for each rate where ``rate`` is a list.
-    individual_rates_ : array, shape (n,), or (n, rates) where ``rate`` is a list
+        gamma: everybody's rate is close to it; one for each rate if ``rate`` is a list.
+    individual_rates_ : array, shape (n,), or (n, rates) if ``rate`` is a list
         Everybody's rate on the training tasks; NaN where undefined.
     certificate_ : Certificate
-        Requested, reached, proved, and why it stopped. ``print`` it.
+        What was requested, reached and proved, and why the fit stopped. ``print`` it.
     mapping_ : Mapping, or None
         psi: makes the classifiers of any task. None in a model loaded from a file that was saved
         without the training individuals.
     classifiers_ : Mixture
         The classifiers of the training tasks.
     history_ : structured array, shape (rounds,)
-        Round, error, spread, gap and the slack kept to, after each round.
+        Round, error, spread, gap and slack (``alpha``) after each round.
     undefined_individuals_ : array
-        Names of those who carry no constraint, since none of their labels counts.
+        Names of people without a constraint, since none of their labels counts.
     task_names_ : tuple of str
     task_weights_ : array, shape (m,)
         Summing to 1.
@@ -107,17 +102,17 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         The tasks that ``rate.holdout_tasks`` set aside.
     seed_ : int
     fingerprint_ : str, or None
-        A hash by which to know the training data again: ``Sample(X, Y).fingerprint()``.
+        A hash that identifies the training data: ``Sample(X, Y).fingerprint()``.
 
     Notes
     -----
-    The rates are expectations over the draws of ``predict``: over few tasks, the decisions that
-    come out of them scatter around the rates as coin flips do.
+    The rates are expectations over the draws of ``predict``. Over few tasks, the decisions drawn
+    scatter around these rates as coin flips do.
 
     Labels with blanks cannot be stratified: cross-validate with ``cv=KFold(...)``.
 
-    Tasks set aside by ``rate.holdout_tasks`` play no part in the figures above (the promise is
-    made on the others), but get their classifiers from the mapping like every task.
+    Tasks set aside by ``rate.holdout_tasks`` do not count in the figures above, and the promise
+    does not cover them. The mapping makes their classifiers, as for any task.
 
     Examples
     --------
@@ -129,6 +124,22 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     >>> model.decision_probability(people.X).shape
     (200, 50)
     """
+
+    mapping_: Mapping | None
+    classifiers_: Mixture
+    certificate_: Certificate
+    error_: float
+    individual_rates_: Any
+    common_rate_: float | tuple[float, ...]
+    history_: NDArray[np.void]
+    undefined_individuals_: NDArray[Any]
+    task_names_: tuple[str, ...]
+    task_weights_: FloatArray
+    holdout_task_names_: tuple[str, ...]
+    classes_: NDArray[np.intp]
+    seed_: int
+    fingerprint_: str | None
+    _flat: bool
 
     def __init__(
         self,
@@ -170,116 +181,54 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         y : array-like or DataFrame of any library, shape (n, m) or (n,)
             Labels 0/1, a column for each task; NaN, None or missing where unobserved.
         sample_weight : array-like of shape (n,), optional
-            How many people each row stands for: 2 is the same as the row twice, 0 as no row. Not
-            up to a factor: weights that sum to 1 say that there is one person in all.
+            How many people each row stands for: weight 2 counts like two such rows, weight 0 like
+            no row. The scale matters: weights that sum to 1 mean one person in all.
         task_weight : array-like of shape (m,), optional
             How often a person meets each task, up to a common factor.
         ids : array-like of shape (n,), optional
-            Who each row is: names to report people by, each once and none blank. Default: the
-            index of a pandas table (which may name a row twice), else numbers.
+            Names of the people in reports. Each name occurs once, and none is blank. Default: the
+            index of a pandas table (which may repeat a name), else numbers.
         """
         if y is None:
             raise InputError(
                 "AverageFairClassifier requires y to be passed, but the target y is None."
             )
         solver = resolve_solver(self.solver)
-        request = self._request(solver)
-        problem = self._pose(X, y, sample_weight, task_weight, ids, [request])
-        with problem.playing() as learner:
-            solution = solver.solve(learner, request, callback=self.callback, rng=problem.rng)
-        self._adopt(problem, problem.settle(solution), X, y)
-        warn_if_missed(self.certificate_)
-        return self
-
-    def _request(self, solver: Any) -> Request:
-        own = getattr(solver, "slack", None)
-        default = DEFAULT_ALPHA if own is None else float(own)
-        alpha = default if self.alpha is None else self.alpha
-        return Request(alpha, self.beta, self.max_influence)
-
-    def _oracle(self) -> Any:
-        usual = getattr(resolve_solver(self.solver), "usual_oracle", None)
-        return with_usual(self.oracle, usual)
-
-    def _pose(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        task_weight: ArrayLike | None,
-        ids: ArrayLike | None,
-        requests: Sequence[Request],
-    ) -> Problem:
-        """Read and check everything; nothing is solved or kept yet."""
-        if self.callback is not None and not callable(self.callback):
-            raise InputError(f"`callback` must be callable; got {self.callback!r}.")
-        # A dry run, so that names scikit-learn refuses are refused before anything is solved.
-        validate_data(BaseEstimator(), _look_at(X), reset=True, skip_check_array=True)
-        return Problem(
+        alpha = next(a for a in (self.alpha, solver.default_alpha, DEFAULT_ALPHA) if a is not None)
+        request = Request(alpha, self.beta, self.max_influence)
+        problem, columns = pose(
             X,
             y,
+            [request],
             rate=self.rate,
-            oracle=self._oracle(),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            oracle=self.oracle,
+            solver=solver,
+            random_state=self.random_state,
+            callback=self.callback,
             sample_weight=sample_weight,
             task_weight=task_weight,
             ids=ids,
             dtype=self.dtype,
-            around=self._recorder(requests),
+            checkpoint=self.checkpoint,
         )
-
-    def _recorder(self, requests: Sequence[Request]) -> Any:
-        """Return what puts a recorder around the oracle, or None."""
-        if self.checkpoint is None:
-            return None
-        if isinstance(self.checkpoint, type) or not hasattr(self.checkpoint, "around"):
-            raise InputError(
-                f"`checkpoint` must be a Checkpoint, such as Checkpoint('folder'); got "
-                f"{self.checkpoint!r}."
-            )
-        if not isinstance(self.random_state, int | np.integer):
-            raise InputError(
-                "a fit that can be resumed needs `random_state` to be an int, so that the same "
-                f"run can be played again; got {self.random_state!r}."
-            )
-        return self.checkpoint.around(
-            {
-                "requests": list(requests),
-                "rate": list(resolve_rates(self.rate)),
-                "map": split_map(self.oracle)[0],
-                "solver": resolve_solver(self.solver),
-                "random_state": int(self.random_state),
-                "dtype": self.dtype,
-            }
-        )
-
-    def _adopt(self, problem: Problem, settled: Settled, X: Any, y: Any) -> None:
-        """Become the model of a settled. A fit that fails before leaves the model as it was."""
-        sample, learner = problem.sample, problem.learner
-        validate_data(self, _look_at(X), reset=True, skip_check_array=True)
-        self.mapping_, self.classifiers_ = settled.mapping, settled.classifiers
-        self.certificate_ = settled.certificate
-        self.error_, self.individual_rates_ = settled.reached
-        self.common_rate_ = settled.certificate.common_rate
-        self.history_ = settled.solution.history
-        self.undefined_individuals_ = sample.individual_names[learner.undefined]
-        self.task_names_, self.task_weights_ = sample.task_names, sample.task_weights
-        self.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)
-        self.classes_ = np.array([0, 1])
-        self.seed_, self.fingerprint_ = problem.seed, problem.fingerprint
-        self._flat = np.ndim(y) == 1
+        with problem.playing() as learner:
+            solution = solver.solve(learner, request, callback=self.callback, rng=problem.rng)
+        adopt(self, problem.settle(solution), columns, one_task=np.ndim(y) == 1)
+        warn_if_missed(self.certificate_)
+        return self
 
     def decision_probability(self, X: Any) -> Any:
         """Return the chance of deciding 1 for each person and task, shape (n, m).
 
-        It says how often the randomised classifier decides 1; it is not a calibrated
-        probability that the label is 1, and cutting it at 0.5 gives up the promise.
+        This is how often the randomised classifier decides 1. It is not a calibrated probability
+        that the label is 1, and a threshold at 0.5 breaks the promise.
 
         Parameters
         ----------
         X : array-like or DataFrame, shape (n, d)
         """
-        chances = self._classifiers(X).decision_probability(X)
+        classifiers, table = self._classifiers_for(X)
+        chances = classifiers.decision_probability(table)
         return chances[:, 0] if self._flat else chances
 
     def predict(self, X: Any, ids: ArrayLike | None = None) -> Any:
@@ -289,29 +238,29 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ----------
         X : array-like or DataFrame, shape (n, d)
         ids : array-like of shape (n,), optional
-            Who each row is; then draws do not change when a person's features do. Default: a row
-            is known by its features, so that people with the same features share their draws.
+            Identifier of each row's person: draws then stay the same when features change. Default:
+            a person is identified by their features, so people with the same features share draws.
         """
-        decisions = self._classifiers(X).predict(X, ids)
+        classifiers, table = self._classifiers_for(X)
+        decisions = classifiers.predict(table, ids)
         return decisions[:, 0] if self._flat else decisions
 
     def extend(self, Y: Any, *, task_names: Any = None) -> Mixture:
-        """Return fair classifiers for tasks that came later, without playing the game again.
+        """Return fair classifiers for later tasks, without solving again.
 
         Parameters
         ----------
         Y : array-like or DataFrame, shape (n, k) or (n,)
             The new tasks' labels on the training individuals, in their order; blanks allowed.
         task_names : sequence of str, optional
-            Default: the columns of Y; without such, names made from the labels.
+            Default: the column names of Y. If Y has none: names made from the labels.
 
         Returns
         -------
         Mixture
             With ``decision_probability(X)`` and ``predict(X)`` for the k new tasks.
         """
-        self.training_individuals()
-        return self.mapping_.extend(Y, task_names=task_names)
+        return self._mapping().extend(Y, task_names=task_names)
 
     def save(self, path: str | Path, *, extendable: bool = False) -> None:
         """Write the model to one file, without pickle; :func:`averagefair.load` reads it.
@@ -326,27 +275,28 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         save(self, path, extendable=extendable)
 
     def training_individuals(self) -> Sample:
-        """Return the people the model was learned from, without their labels.
+        """Return the training people, without their labels.
 
-        Where the oracle has a feature map in front of it, their features are what the map made of
-        X: the columns of X themselves are not kept.
+        With a feature map, these are the mapped features: the columns of X are not kept.
         """
+        return self._mapping().individuals
+
+    def _mapping(self) -> Mapping:
         check_is_fitted(self)
         if self.mapping_ is None:
             raise InputError(
                 "this model was saved without its training individuals (they are people's data), "
-                "and new tasks are learned from their labels on those. Save it with "
-                "extendable=True (--extendable) to extend it later."
+                "but new tasks need them. Save the model with extendable=True (--extendable) to "
+                "extend it later."
             )
-        return self.mapping_.individuals
+        return self.mapping_
 
     def audit(self, X: Any, Y: Any, *, classifiers: Mixture | None = None, **options: Any) -> Audit:
         """Audit the model on people whose labels are known.
 
-        Chances are audited, not draws: what is found is what the draws come to on average. On the
-        tasks the model was learned from the audit shows what was observed on these very tasks and
-        estimates nothing for true rates, whether the people are new or not (``learned_tasks`` of
-        :func:`averagefair.audit`).
+        The audit uses chances, not draws: its figures are averages over the draws. On the training
+        tasks it shows what was observed and estimates no true rates, for new people and training
+        people alike (``learned_tasks`` of :func:`averagefair.audit`).
 
         Parameters
         ----------
@@ -354,23 +304,23 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Y : array-like or DataFrame, shape (n, m)
             Labels of these people on the training tasks, in their order; blank where unobserved.
         classifiers : Mixture, optional
-            Classifiers of other tasks, from ``extend``; ``Y`` has the labels on those. Fresh tasks
-            say what the model's promise is worth on tasks to come.
+            Classifiers of other tasks, from ``extend``; ``Y`` then has the labels on these tasks.
+            Fresh tasks show how well the promise holds on future tasks.
         **options
             As for :func:`averagefair.audit`. Default: the model's own rate, alpha and beta, and
-            ``learned_tasks=True`` for the tasks it was learned from.
+            ``learned_tasks=True`` for the training tasks.
         """
-        trained = self._classifiers(X)
+        trained, table = self._classifiers_for(X)
         used = trained if classifiers is None else classifiers
         if not isinstance(used, Mixture):
             raise InputError(
-                "`classifiers` must be what extend returns, a Mixture; got "
+                "`classifiers` must be a Mixture, from model.extend(...); got "
                 f"{type(classifiers).__name__}."
             )
-        sample = Sample(X, Y)
+        sample = Sample(table, Y)
         sample.check_tasks(used.task_names, used.named_tasks, "Y")
-        request, rates = self.certificate_.request, resolve_rates(self.rate)
-        # Later tasks without names are called after their labels: there may be two of a name.
+        request, rates = self.certificate_.request, Rates.of(self.rate)
+        # Unnamed later tasks get names made from their labels, and two names may be equal.
         distinct = len(set(used.task_names)) == len(used.task_names)
         if len(rates) > 1 and "rate" not in options:
             raise InputError(
@@ -381,26 +331,26 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             "rate": rates[0],
             "alpha": request.alpha,
             "beta": request.beta,
-            # An index may name a row twice. Then the labels' own index names the people.
+            # An index may repeat a name. Then the labels' own index names the people.
             "individual_names": sample.individual_names if sample.named_people else None,
             "task_names": used.task_names if distinct else None,
             "learned_tasks": self._learned(used),
         }
         if own["learned_tasks"] and not options.get("learned_tasks", True):
             raise InputError(
-                "`learned_tasks` must not be False here: these are tasks the model was learned "
-                "from. Leave it out, or pass classifiers=model.extend(...) of other tasks."
+                "`learned_tasks` must not be False here: the model was learned from these tasks. "
+                "Leave it out, or pass classifiers=model.extend(...) of other tasks."
             )
         if options.get("alpha", 0.0) is None:
             del own["beta"]
-        found = audit(Y, used.decision_probability(X), **(own | options))
-        minded = []
+        result = audit(Y, used.decision_probability(table), **(own | options))
+        notes = list(result.notes)
         if used is trained and np.ptp(self.task_weights_) > 0:
-            minded.append("tasks weigh alike here, though the model was fitted with weights.")
-        return replace(found, notes=(*found.notes, *minded))
+            notes.append("this audit weighs all tasks equally; the model was fitted with weights.")
+        return replace(result, notes=tuple(notes))
 
     def _learned(self, classifiers: Mixture) -> bool:
-        """Tell whether some tasks of these classifiers were learned from, as far as names tell."""
+        """Return whether some of these classifiers' tasks have the name of a training task."""
         if classifiers is self.classifiers_:
             return True
         known = set(self.task_names_) - set(self.holdout_task_names_)
@@ -408,89 +358,70 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return named and not known.isdisjoint(classifiers.task_names)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return 1 - overall error on these people, in expectation over the draws.
+        """Return 1 - overall error on these people, expected over the draws.
 
         Parameters
         ----------
         X : array-like or DataFrame, shape (n, d)
         y : array-like or DataFrame, shape (n, m)
-            Their labels on the training tasks, in their order; blanks are left out.
+            Their labels on the training tasks, in their order; blanks do not count.
         sample_weight : array-like of shape (n,), optional
             How many people each row stands for.
         """
-        classifiers = self._classifiers(X)
-        sample = Sample(X, y, individual_weights=sample_weight)
+        classifiers, table = self._classifiers_for(X)
+        sample = Sample(table, y, individual_weights=sample_weight)
         sample.check_tasks(self.task_names_, classifiers.named_tasks, "y")
-        sample = classifiers.seen(sample).with_task_weights(self.task_weights_)
+        sample = classifiers.map_sample(sample).with_task_weights(self.task_weights_)
         error = Meter(sample, ErrorRate()).mix(classifiers.parts()).error
         if np.isnan(error):
             raise InputError("y must have at least one label to score against; all are blank.")
         return 1.0 - error
 
-    def _classifiers(self, X: Any) -> Mixture:
+    def _classifiers_for(self, X: Any) -> tuple[Mixture, Any]:
+        """Check the columns of X; return the classifiers and X as read."""
         check_is_fitted(self)
-        validate_data(self, _look_at(X), reset=False, skip_check_array=True)
-        return self.classifiers_
+        table = read_people(X)
+        check_columns_of(self, X, reset=False)
+        return self.classifiers_, table
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.multi_label = True
-        # One task makes one mistake or none: equal rates over it mean chance alone.
+        # With one task a rate is 0 or 1, so equal rates mean decisions by chance.
         tags.classifier_tags.poor_score = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
 
 
-def _look_at(X: Any) -> Any:
-    """Refuse what is no table; return what scikit-learn may see of it.
+def adopt(
+    model: AverageFairClassifier, outcome: Outcome, columns: dict[str, Any], *, one_task: bool
+) -> None:
+    """Copy an outcome's fitted attributes onto a model.
 
-    What is on a cluster is looked at there; of a DataFrame its columns are known here.
+    Parameters
+    ----------
+    model : AverageFairClassifier
+        Changed only here, so a fit that fails earlier leaves the model unchanged.
+    outcome : Outcome
+    columns : dict
+        scikit-learn's attributes of the columns of X.
+    one_task : bool
+        Whether labels, and so decisions, have shape (n,).
     """
-    if is_dask(X):
-        check_name_types(X)
-        return X._meta if hasattr(X, "columns") else X
-    read_table(X, "X", in_place=True)
-    check_name_types(X)
-    return X
-
-
-def resolve_solver(solver: Any) -> Any:
-    """Return the solver, or the default one for None."""
-    if solver is None:
-        return ColumnGeneration()
-    if isinstance(solver, type) or not callable(getattr(solver, "solve", None)):
-        raise InputError(
-            "`solver` must be an object with a method solve, such as ColumnGeneration(); got "
-            f"{solver!r}."
-        )
-    return solver
-
-
-def warn_if_missed(certificate: Certificate) -> None:
-    """Warn of a fit that ended before it converged, or with less than was asked for."""
-    reason, ended = certificate.stop_reason, ""
-    if certificate.trouble:
-        ended = f"the fit ended early ({certificate.trouble})"
-    elif reason is StopReason.INTERRUPTED:
-        ended = "the fit was interrupted"
-    elif reason is StopReason.ROUNDS:
-        ended = f"the fit did not converge within its limit of rounds ({certificate.rounds})"
-    elif reason is StopReason.TIME:
-        ended = "the fit did not converge within its time limit"
-    said = [] if certificate.met else [certificate.asked()]
-    if ended:
-        said.append(
-            f"{ended}; the model is the best answer so far (error {certificate.error:.4f}, spread "
-            f"{certificate.spread:.6f})"
-        )
-    if not said:
-        return
-    if certificate.compared():
-        said.append(f"For comparison: {certificate.compared()}")
-    if reason.limit:
-        said.append("Raise max_rounds or time_limit to go on")
-    if not certificate.met:
-        said.append("Raise alpha, or use the default solver, which meets every alpha")
-    warn(". ".join(said) + ".", ConvergenceWarning)
+    problem, sample = outcome.problem, outcome.problem.sample
+    for name in ("n_features_in_", "feature_names_in_"):
+        model.__dict__.pop(name, None)
+    model.__dict__.update(columns)
+    model.mapping_, model.classifiers_ = outcome.mapping, outcome.classifiers
+    model.certificate_ = outcome.certificate
+    model.error_, model.individual_rates_ = outcome.reached
+    model.common_rate_ = outcome.certificate.common_rate
+    model.history_ = outcome.solution.history
+    model.undefined_individuals_ = sample.individual_names[problem.learner.undefined]
+    model.task_names_, model.task_weights_ = sample.task_names, sample.task_weights
+    model.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)
+    model.classes_ = np.array([0, 1])
+    model.seed_, model.fingerprint_ = problem.seed, problem.fingerprint
+    model._flat = one_task

@@ -1,37 +1,36 @@
-"""The frontier: what each degree of fairness costs, and choosing a point on it."""
+"""The frontier: the error at each alpha, and how to choose a point."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from averagefair.certificate import Certificate, Status
-from averagefair.checks import number_below
+from averagefair._util.checks import number_below
+from averagefair._util.text import digits, exactly, table
 from averagefair.errors import InputError, extra
-from averagefair.estimator import AverageFairClassifier, resolve_solver, warn_if_missed
-from averagefair.held_out import HeldOut, held_out
-from averagefair.learner import Learner
-from averagefair.measure import Measurement
-from averagefair.protocols import Rate
-from averagefair.rates import resolve_rates
-from averagefair.request import Request
-from averagefair.solvers import ExponentiatedGradient
-from averagefair.solvers.iterate import Callback, Solution, StopReason
-from averagefair.tables import read_numbers
-from averagefair.text import digits, exactly, table
+from averagefair.estimator import AverageFairClassifier, adopt
+from averagefair.game.certificate import Certificate, Status, warn_if_missed
+from averagefair.game.learner import Learner
+from averagefair.game.measure import Measurement
+from averagefair.game.protocols import Rate, Solver
+from averagefair.game.rates import Rates
+from averagefair.game.request import Request
+from averagefair.game.solution import Callback, Solution, StopReason
+from averagefair.people.frames import read_numbers
+from averagefair.pose import pose, resolve_solver
+from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
 
 
 @dataclass(frozen=True, repr=False)
 class FrontierPoint:
-    """One alpha: its model, and what it costs.
+    """One alpha: its model and its error.
 
     Attributes
     ----------
@@ -40,10 +39,11 @@ class FrontierPoint:
     model : AverageFairClassifier
         Fitted.
     unconstrained : Measurement
-        What is reached without a fairness constraint, on the same people and tasks.
+        Error and rates without a fairness constraint, on the same people and tasks.
     width, unconstrained_width : float
-        How far apart people's rates are, the furthest off left out as far as this point leaves
-        people outside alpha; with nobody outside, the spread. Here, and unconstrained.
+        Width of the narrowest window of rates that leaves out the same share of people as this
+        point does: for this model, and without a constraint. If nobody is outside, the width is the
+        spread.
     """
 
     alpha: float
@@ -54,7 +54,7 @@ class FrontierPoint:
 
     @property
     def certificate(self) -> Certificate:
-        """What was asked, what was reached, what is proved."""
+        """What was requested, what was reached, what is proved."""
         return self.model.certificate_
 
     @property
@@ -69,84 +69,79 @@ class FrontierPoint:
 
     @property
     def coin_flips(self) -> float:
-        """Error of mixing the unconstrained model with coin flips until people are as near.
+        """Error of the unconstrained model with enough coin flips mixed in to reach this width.
 
-        The paper's baseline: a share t of coin flips shrinks every difference between people by
-        1 - t, and takes the error a share t of the way to one half.
+        This is the paper's baseline. A share t of coin flips multiplies every difference between
+        people by 1 - t, and the error becomes (1 - t) error + t / 2.
         """
-        apart = self.unconstrained_width
-        kept = min(1.0, self.width / apart) if apart > 0 else 1.0
+        width = self.unconstrained_width
+        kept = min(1.0, self.width / width) if width > 0 else 1.0
         return kept * self.unconstrained.error + (1.0 - kept) * 0.5
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row of the table, by column."""
-        known = self.certificate
+        """Return the point's row of the table, as a dict by column name."""
+        certificate = self.certificate
+        names = ("error", "spread", "outside", "common_rate", "gap", "columns", "seconds")
         return {
             "alpha": self.alpha,
-            "error": known.error,
-            "spread": known.spread,
-            "outside": known.outside,
-            "common_rate": known.common_rate,
-            "gap": known.gap,
-            "columns": known.columns,
-            "seconds": known.seconds,
+            **{name: getattr(certificate, name) for name in names},
             "coin_flips": self.coin_flips,
         }
 
     def statement(self) -> str:
         """Say in plain words what fairness costs here."""
-        free, known = self.unconstrained, self.certificate
+        free, error = self.unconstrained, self.certificate.error
         if np.isnan(free.spread):
-            return f"Nobody has {self._names()}: nothing is asked for, and nothing is paid."
-        price = known.error - free.error
+            return f"Nobody has {self._names()}, so fairness has no cost."
+        price = error - free.error
         cost = "That costs nothing"
         if price > 0:
             cost = f"That costs {100 * price:.1f} more wrong decisions in a hundred"
         return (
             f"{self._who()} {self.width:.3f} apart instead of {self.unconstrained_width:.3f}. "
-            f"{cost}: {100 * known.error:.1f} instead of {100 * free.error:.1f}. "
-            "Mixing in coin flips until people are as equal would make it "
-            f"{100 * self.coin_flips:.1f}.{self._proof()}{self._caveat()}"
+            f"{cost}: {100 * error:.1f} instead of {100 * free.error:.1f}. "
+            f"Making people as equal by coin flips would take {100 * self.coin_flips:.1f}."
+            f"{self._proof()}{self._caveat()}"
         )
 
     def _who(self) -> str:
-        known, names = self.certificate, self._names()
-        several = isinstance(self.model.rate, list | tuple)
-        where = f"within {self.alpha:g} of a common rate{' of their own' if several else ''}"
-        if not known.outside:
+        outside, names = self.certificate.outside, self._names()
+        several = Rates.of(self.model.rate).listed
+        where = f"within {self.alpha:g} of {'their' if several else 'a'} common rate"
+        if not outside:
             return (
-                f"On the people and tasks learned from, everybody's {names} lie {where}: the "
+                f"On the training people and tasks, everybody's {names} lie {where}: the "
                 "worst-off and the best-off are"
             )
         each = " (for each rate)" if several else ""
         return (
-            f"On the people and tasks learned from, all but {known.outside:.1%} of the people"
-            f"{each} have {names} {where}: leaving out as many, the worst-off and the best-off are"
+            f"On the training people and tasks, all but {outside:.1%} of the people{each} have "
+            f"{names} {where}: without the same share, the worst-off and the best-off are"
         )
 
     def _names(self) -> str:
-        words = [rate.name.replace("_", "-") for rate in resolve_rates(self.model.rate)]
-        return f"{' and '.join(words)} rates"
+        names = [rate.name.replace("_", "-") for rate in Rates.of(self.model.rate)]
+        return f"{' and '.join(names)} rates"
 
     def _proof(self) -> str:
-        known = self.certificate
-        if known.status is Status.HEURISTIC:
-            return " Whether it could cost less is not known: the oracle is a heuristic."
-        # With bounded influence the bound is on the error plus a price, which is nobody's concern.
-        if np.isnan(known.lower) or known.request.max_influence is not None:
+        certificate = self.certificate
+        if certificate.status is Status.HEURISTIC:
+            return " The least possible cost is unknown, since the oracle is a heuristic."
+        # With max_influence the bound is on the error plus a price, not on the error alone.
+        if np.isnan(certificate.lower) or certificate.request.max_influence is not None:
             return ""
-        exceptions = ", with these exceptions," if known.request.beta else ""
-        # Rounded down: not a hair more than is proved.
-        least = np.floor(1000 * known.lower) / 10
+        exempt = ", with these people exempt," if certificate.request.beta else ""
+        # Round down, so that no more is claimed than is proved.
+        least = np.floor(1000 * certificate.lower) / 10
         return (
-            f" No mixture of the class's classifiers that is as fair{exceptions} could get below "
+            f" No mixture of the class's classifiers that is as fair{exempt} could get below "
             f"{least:.1f}."
         )
 
     def _caveat(self) -> str:
         reason = self.certificate.stop_reason
         if reason.cut_short or reason is StopReason.ROUNDS:
-            return f" The search was cut short ({reason.value}): a better answer may exist."
+            return f" The search was cut short, so a better answer may exist. {reason.value}"
         return ""
 
     def __repr__(self) -> str:
@@ -160,11 +155,11 @@ class Frontier:
     Attributes
     ----------
     points : tuple of FrontierPoint
-        By ascending alpha. With column generation a larger alpha never costs more (with
-        ``max_influence``: the error plus the price of those outside, ``certificate.upper``, never
-        does).
+        By ascending alpha. With column generation the error never grows with alpha. With
+        ``max_influence``, this holds for ``certificate.upper``: the error plus the price of
+        violations.
     unconstrained : Measurement
-        The other end, with no heed to fairness (alpha 0.5).
+        Error and rates without a fairness constraint (alpha 0.5).
     """
 
     points: tuple[FrontierPoint, ...]
@@ -176,8 +171,8 @@ class Frontier:
     def __iter__(self) -> Iterator[FrontierPoint]:
         return iter(self.points)
 
-    def __getitem__(self, place: int) -> FrontierPoint:
-        return self.points[place]
+    def __getitem__(self, index: int) -> FrontierPoint:
+        return self.points[index]
 
     @cached_property
     def alphas(self) -> tuple[float, ...]:
@@ -196,7 +191,7 @@ class Frontier:
             if abs(point.alpha - alpha) <= 1e-9:
                 return point
         raise InputError(
-            f"alpha={alpha!r} was not requested; there are {', '.join(map(str, self.alphas))}."
+            f"alpha={alpha!r} was not requested; choose one of {', '.join(map(str, self.alphas))}."
         )
 
     def model(self, alpha: float) -> AverageFairClassifier:
@@ -217,9 +212,9 @@ class Frontier:
         Parameters
         ----------
         max_spread : float
-            How far apart two people's rates may be: the least error that keeps to it.
+            Return the point of least error whose spread is at most this.
         max_error : float
-            How much overall error is bearable: the smallest spread that keeps to it.
+            Return the point of smallest spread whose overall error is at most this.
         """
         if (max_spread is None) == (max_error is None):
             raise InputError(
@@ -239,19 +234,8 @@ class Frontier:
             )
         return min(within, key=lambda point: getattr(point, by))
 
-    def held_out(self, **new: Any) -> tuple[HeldOut, ...]:
-        """Measure every point on people, tasks, or both, held out; in the order of the points.
-
-        Parameters
-        ----------
-        **new
-            ``X_new``, ``Y_new_people``, ``Y_new_tasks``, ``Y_new_both``, ``sample_weight``, as for
-            :func:`averagefair.held_out`.
-        """
-        return tuple(held_out(point.model, **new) for point in self.points)
-
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the table, a list for each column."""
+        """Return the table as a dict with a list for each column."""
         rows = [point.to_dict() for point in self.points]
         return {column: [row[column] for row in rows] for column in rows[0]}
 
@@ -264,7 +248,7 @@ class Frontier:
     def __str__(self) -> str:
         columns = self.to_dict()
         if np.isnan(columns["gap"]).all():
-            del columns["gap"]  # nothing is known of it anywhere
+            del columns["gap"]  # unknown at every point
         rows = zip(
             *([_written(name, value) for value in column] for name, column in columns.items()),
             strict=True,
@@ -306,10 +290,10 @@ def frontier(
     sample_weight, task_weight, ids, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
     solver : solver, optional
-        Default: ``ColumnGeneration()``, for which one pool of columns serves all alphas (its method
-        ``path``). Others solve each alpha anew, the largest first, and the unconstrained end is
-        what the oracle answers where fairness has no weight; ended by Ctrl-C or the callback, the
-        curve has the alphas reached until then.
+        Default: ``ColumnGeneration()``. Its method ``path`` uses the answers found for one alpha
+        for all other alphas too. Other solvers solve each alpha from scratch, the largest first.
+        Their unconstrained end is the oracle's answer without a constraint. If Ctrl-C or the
+        callback ends such a solver, the curve has the alphas reached so far.
 
     Examples
     --------
@@ -322,66 +306,69 @@ def frontier(
     """
     solver = resolve_solver(solver)
     grid = _grid(alphas)
-    # At 0.5 nothing binds: that is the unconstrained end.
+    # At alpha 0.5 no constraint binds: this request is the unconstrained end.
     requests = [Request(alpha, beta, max_influence) for alpha in (*grid, 0.5)]
-    template = AverageFairClassifier(
-        rate=rate,
-        oracle=oracle,
-        solver=solver,
-        beta=beta,
-        max_influence=max_influence,
-        random_state=random_state,
-        callback=callback,
-        dtype=dtype,
+    settings: dict[str, Any] = {
+        "rate": rate,
+        "oracle": oracle,
+        "solver": solver,
+        "random_state": random_state,
+        "callback": callback,
+        "dtype": dtype,
+    }
+    problem, columns = pose(
+        X,
+        Y,
+        requests,
+        sample_weight=sample_weight,
+        task_weight=task_weight,
+        ids=ids,
         checkpoint=checkpoint,
+        **settings,
     )
-    problem = template._pose(X, Y, sample_weight, task_weight, ids, requests)
-    solve = solver.path if callable(getattr(solver, "path", None)) else partial(_solve_each, solver)
     with problem.playing() as learner:
-        *solutions, free = solve(learner, requests, callback=callback, rng=problem.rng)
+        *solutions, free = _solve(solver, learner, requests, callback, problem.rng)
     unconstrained = learner.present(problem.settle(free).reached)
     points = []
     for solution in solutions:
         alpha = solution.request.alpha
         model = AverageFairClassifier(
-            **(template.get_params(deep=False) | {"alpha": alpha, "checkpoint": None})
+            alpha=alpha, beta=beta, max_influence=max_influence, **settings
         )
-        model._adopt(problem, problem.settle(solution), X, Y)
+        adopt(model, problem.settle(solution), columns, one_task=np.ndim(Y) == 1)
         outside = model.certificate_.outside
         widths = (
             learner.constraints.width(learner.gather(rates), outside)
             for rates in (model.individual_rates_, unconstrained.rates)
         )
         points.append(FrontierPoint(alpha, model, unconstrained, *widths))
-    # One warning of a kind, not one for each point.
-    known = [point.certificate for point in points]
-    for one in {(each.trouble, each.stop_reason, each.met): each for each in known}.values():
-        warn_if_missed(one)
+    # Warn once for each kind, not once for each point.
+    kinds = {}
+    for certificate in (point.certificate for point in points):
+        kinds[certificate.trouble, certificate.stop_reason, certificate.met] = certificate
+    for certificate in kinds.values():
+        warn_if_missed(certificate)
     return Frontier(tuple(points), unconstrained)
 
 
-def _solve_each(
-    solver: Any,
+def _solve(
+    solver: Solver,
     learner: Learner,
     requests: Sequence[Request],
-    *,
     callback: Callback | None,
     rng: np.random.Generator,
 ) -> list[Solution]:
-    """Solve requests one by one, the largest alpha first.
+    """Solve the requests; the last solution is the unconstrained end (the last request).
 
-    The last, the unconstrained end, is one round: what the oracle answers where fairness has no
-    weight. Returned in the order of the requests; where somebody ended a run, without those after.
+    Column generation solves the unconstrained end together with the other requests. With another
+    solver, this end is one round of exponentiated gradient: the oracle's answer without a
+    constraint.
     """
+    if isinstance(solver, ColumnGeneration):
+        return solver.path(learner, requests, callback=callback, rng=rng)
     *asked, end = requests
     free = ExponentiatedGradient(max_rounds=1).solve(learner, Request(end.alpha))
-    found: list[Solution] = []
-    for request in sorted(asked, key=lambda one: -one.alpha):
-        # Each as if it were alone: no point depends on which others were asked for.
-        found.insert(0, solver.solve(learner, request, callback=callback, rng=deepcopy(rng)))
-        if found[0].stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
-            break
-    return [*found, free]
+    return [*solver.path(learner, asked, callback=callback, rng=rng), free]
 
 
 def _grid(alphas: ArrayLike) -> list[float]:

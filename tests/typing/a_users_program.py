@@ -1,6 +1,6 @@
-"""What a user writes, held to ``mypy --strict`` by ``make check``: our types say what they are.
+"""A user's program that ``make check`` checks with ``mypy --strict``.
 
-It lies outside the package and sees it as any program does, by its ``py.typed``.
+It is outside the package and gets the package's types by its ``py.typed``, as any program does.
 """
 
 from pathlib import Path
@@ -25,35 +25,35 @@ from averagefair import (
     individual_rates,
     load,
 )
-from averagefair.costs import Costs
 from averagefair.datasets import SyntheticPopulation, make_synthetic
-from averagefair.protocols import BestResponse, Hypothesis, Oracle
-from averagefair.sample import Sample
+from averagefair.game.costs import Costs
+from averagefair.game.protocols import BestResponse, Hypothesis, Oracle
+from averagefair.people.sample import Sample
 from averagefair.theory import Plan, plan
 
 
-class Majority:
-    """Decide for everybody what is cheaper over all."""
+class Majority(Hypothesis):
+    """For each task, make the decision that is cheaper overall, for everybody."""
 
     def __init__(self, decisions: NDArray[np.bool_]) -> None:
         self.decisions = decisions
 
     def decide(self, features: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Decide alike for all."""
+        """Make the same decisions for everybody."""
         return np.tile(self.decisions, (len(features), 1))
 
     def key(self) -> bytes:
-        """Tell constants apart."""
+        """Return a key that identifies the decisions."""
         return self.decisions.tobytes()
 
 
-class MajorityOracle:
-    """An oracle of a user's own."""
+class MajorityOracle(Oracle):
+    """A user's own oracle."""
 
     exact = False
 
     def bind(self, sample: Sample) -> BestResponse:
-        """Keep nothing of the sample."""
+        """Return a function that answers costs; it needs nothing of the sample."""
 
         def answer(costs: Costs) -> Hypothesis:
             return Majority(np.asarray(costs.gaps().sum(axis=0) < 0))
@@ -67,7 +67,7 @@ def watch(now: Round) -> bool:
 
 
 def main(folder: Path) -> float:
-    """Learn, look, keep, audit."""
+    """Fit, inspect, save and audit."""
     people = make_synthetic(n=50, m=10)
     assert_type(people, SyntheticPopulation)
     oracle: Oracle = MajorityOracle()
@@ -83,7 +83,7 @@ def main(folder: Path) -> float:
     assert_type(model.certificate_, Certificate)
     assert_type(model.certificate_.status, Status)
     assert_type(model.error_, float)
-    assert_type(model.mapping_, Mapping)
+    assert_type(model.mapping_, Mapping | None)
     assert_type(model.extend(people.Y), Mixture)
 
     curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)

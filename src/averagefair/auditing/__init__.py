@@ -1,6 +1,6 @@
-"""The audit: how unfair decisions are, to whom, and whether it is more than chance."""
+"""The audit: how unfair decisions are, to whom, and whether that is more than chance."""
 
-from averagefair.auditing.answer import Verdict
+from averagefair.auditing.assessment import Verdict
 from averagefair.auditing.audit import audit
 from averagefair.auditing.comparison import Comparison, compare
 from averagefair.auditing.drift import Drift, drift

@@ -1,4 +1,4 @@
-"""audit: how unfair decisions are, to whom, and whether it is more than chance."""
+"""audit: how unfair decisions are, to whom, and whether that is more than chance."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from averagefair.auditing.answer import answer
+from averagefair._util.checks import number_below, number_between, positive_number
+from averagefair.auditing.assessment import assess
 from averagefair.auditing.chance import NOT_TESTED, center
 from averagefair.auditing.curve import BETAS, curve
-from averagefair.auditing.exchangeability import NOT_ASKED, cochran
+from averagefair.auditing.dispersion import estimate_dispersion, observed_dispersion
+from averagefair.auditing.evidence import Evidence
+from averagefair.auditing.exchangeability import NOT_COMPUTED, cochran
 from averagefair.auditing.groups import group_views
 from averagefair.auditing.losses import Losses, read_losses
 from averagefair.auditing.mean import mean_over_people, mean_rate
-from averagefair.auditing.people import evidence, people_table
+from averagefair.auditing.person_table import person_table
 from averagefair.auditing.result import Audit
-from averagefair.auditing.spread import observed_spread, spread
 from averagefair.auditing.tally import tally
-from averagefair.auditing.tasks import tasks_table
+from averagefair.auditing.task_table import task_table
 from averagefair.auditing.words import notes
-from averagefair.checks import number_below, number_between, positive_number
 from averagefair.errors import InputError
-from averagefair.protocols import Rate
-from averagefair.rates import resolve_rate
-from averagefair.threads import one_thread
-from averagefair.windows import common_rate
+from averagefair.game.protocols import Rate
+from averagefair.game.rates import resolve_rate
+from averagefair.game.windows import common_rate
+from averagefair.people.threads import one_thread
 
 
 def audit(
@@ -48,41 +49,41 @@ def audit(
 ) -> Audit:
     """Audit anybody's decisions for average individual fairness.
 
-    Tasks should be fresh (not those a fair model was learned from) and roughly exchangeable: draws
-    from the kind of task the people will meet. More people do not make up for few tasks.
+    Tasks should be fresh (no fair model was trained on them) and roughly exchangeable: a sample of
+    the kind of task that these people will meet. More people do not make up for few tasks.
 
     Parameters
     ----------
     labels : array-like or DataFrame of any library, shape (n, m)
-        What was right: 0, 1, or blank where unobserved.
+        The correct decisions: 0, 1, or blank if unobserved.
     decisions : array-like or DataFrame of any library, shape (n, m)
-        What was decided: 0, 1, or the chance of deciding 1 where decisions are randomised. Two
-        DataFrames are aligned by column names, and by index where both have one.
+        The decisions made: 0, 1, or the probability of deciding 1 if decisions are randomised.
+        Two DataFrames are aligned by column names, and by index if both have one.
     rate : {"error", "false_positive", "false_negative"} or Rate, default "error"
     observed : array-like or DataFrame of bool, shape (n, m), optional
-        Which cells to look at, beside those with a blank label, which are never looked at.
+        Which cells to use; cells with a blank label are never used.
     individual_names, task_names : sequence, optional
-        Each name once. Default: the index and the columns of the tables, else numbers.
+        Unique names. Default: the index and the columns of the tables, else numbers.
     task_families : sequence of length m, optional
-        The family of each task; near-duplicates (the same question asked twice) belong in one.
+        The family of each task. Near-duplicates (the same question asked twice) are one family.
     groups : sequence of length n, Series or DataFrame, optional
-        The group of each person, or a column of groups for each attribute; aligned by index
+        The group of each person, or one column of groups for each attribute; aligned by index
         like the other tables.
     alpha : float in (0, 0.5], optional
-        The request to answer: everybody within alpha of a common rate ...
+        Assess whether everybody's rate is within alpha of a common rate.
     beta : float in [0, 1), optional
-        ... but for a share beta of the people. Default 0.
+        The share of people who may be outside alpha in this assessment. Default 0.
     learned_tasks : bool, default False
-        Whether the decisions come from a model that was fitted to these tasks together, such as an
-        AverageFairClassifier on its training tasks; for new people too. Then the audit shows what
-        was observed on these tasks: rates, how far apart they are, and who is outside alpha. It
-        has no de-noised figure, bound, test or verdict about true rates (None or NaN), since these
-        are wrong there. A model learned for each task by itself, without the other tasks, leaves
-        tasks fresh for people it was not learned from.
+        Whether one model was trained on these tasks together, as an AverageFairClassifier is on its
+        training tasks. Set it even if the people are new. The audit then shows what was observed on
+        these tasks: rates, how far apart they are, and who is outside alpha. Estimates, bounds,
+        tests and verdicts about true rates would be wrong on such tasks, so they are None or NaN.
+        If a separate model was trained on each task, the tasks are fresh for people outside the
+        training data.
     confidence : float in [0.5, 1), default 0.95
-        Of all intervals and bounds.
+        The confidence level of all intervals and bounds.
     random_state : int, RandomState, Generator or None, default 0
-        Seeds the random signs of the test and the noise floor.
+        The seed of the random signs, for the chance test and the noise floor.
 
     Examples
     --------
@@ -93,13 +94,13 @@ def audit(
     ('Cy', 0.416..., 0.125)
     """
     if isinstance(rate, list | tuple):
-        raise InputError(f"an audit is of one rate; got {rate!r}. Audit each on its own.")
+        raise InputError(f"an audit takes one rate; got {rate!r}. Run one audit for each rate.")
     kind = resolve_rate(rate)
     if number_between("confidence", confidence) < 0.5:
         raise InputError(f"`confidence` must be at least 0.5; got {confidence!r}.")
     alpha = None if alpha is None else positive_number("alpha", alpha, 0.5)
     if beta is not None and alpha is None:
-        raise InputError("beta goes with alpha: the share of people who may lie outside it.")
+        raise InputError("`beta`, the share of people outside alpha, needs an `alpha`.")
     beta = number_below("beta", 0.0 if beta is None else beta, 1.0)
     if not isinstance(learned_tasks, bool | np.bool_):
         raise InputError(f"`learned_tasks` must be True or False; got {learned_tasks!r}.")
@@ -148,31 +149,33 @@ def audit_losses(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Audit:
-    """Audit losses that have been read already."""
+    """Audit losses that were read before."""
     delta = 1.0 - confidence
     with one_thread():
-        counts = tally(losses)
-        rates = counts.rates[counts.rated]
+        tallied = tally(losses)
+        rates = tallied.rates[tallied.rated]
         if learned_tasks:
             test, draws, task_means = NOT_TESTED, None, np.empty(0)
-            apart, mean = observed_spread(losses, counts), mean_over_people(rates, confidence)
-            known, exchangeability = None, NOT_ASKED
+            dispersion = observed_dispersion(losses, tallied)
+            mean = mean_over_people(rates, confidence)
+            exchangeability = NOT_COMPUTED
         else:
-            centered = center(losses, counts, np.random.default_rng(seed))
+            centered = center(losses, tallied, np.random.default_rng(seed))
             test, draws, task_means = centered.test, centered.draws, centered.task_means
-            apart = spread(losses, counts, confidence)
-            mean = mean_rate(rates, task_means, centered.squares, counts, confidence)
-            known, exchangeability = evidence(losses, counts), cochran(counts)
-    line = curve(rates, draws, apart.shrink(counts), apart, np.unique([*BETAS, beta]))
-    ordered = np.sort(rates)
-    answered = None
+            dispersion = estimate_dispersion(losses, tallied, confidence)
+            mean = mean_rate(rates, task_means, centered.squares, tallied, confidence)
+            exchangeability = cochran(tallied)
+    evidence = Evidence(losses, tallied, task_means)
+    counts = None if learned_tasks else evidence.counts()
+    line = curve(rates, draws, dispersion.shrink(tallied), dispersion, np.unique([*BETAS, beta]))
+    assessment = None
     if alpha is not None and rates.size:
-        answered = answer(alpha, beta, ordered, line, apart, known, delta)
-    common = common_rate(ordered, alpha)
+        assessment = assess(alpha, beta, evidence.sorted_rates, line, dispersion, counts, delta)
+    common = common_rate(evidence.sorted_rates, alpha)
     threshold = common + (alpha or 0.0)
     if learned_tasks and alpha is None:
-        threshold = np.inf  # half of the people are above the mean: that is no reason for a flag
-    people = people_table(losses, counts, known, threshold, delta)
+        threshold = np.inf  # about half of the people are above the mean: flag nobody
+    people = person_table(losses, tallied, counts, threshold, delta)
     shown = test.p <= delta
     return Audit(
         rate=rate,
@@ -181,18 +184,16 @@ def audit_losses(
         confidence=confidence,
         mean=mean,
         chance=test,
-        spread=apart,
+        dispersion=dispersion,
         curve=line,
-        answer=answered,
+        assessment=assessment,
         people=people,
-        tasks=tasks_table(losses, counts, apart),
-        groups=() if groups is None else group_views(groups, losses, counts, apart, shown),
+        tasks=task_table(losses, tallied, dispersion),
+        groups=() if groups is None else group_views(groups, losses, tallied, dispersion, shown),
         exchangeability=exchangeability,
         common_rate=common,
         learned_tasks=learned_tasks,
-        notes=notes(losses, counts, mean, test, apart, confidence, learned_tasks),
+        notes=notes(losses, tallied, mean, test, dispersion, confidence, learned_tasks),
         seed=seed,
-        _losses=losses,
-        _tally=counts,
-        _task_means=task_means,
+        evidence=evidence,
     )

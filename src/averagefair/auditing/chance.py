@@ -1,14 +1,16 @@
-"""Is it more than chance? The sign-flip test over tasks, and what chance alone would show.
+"""The chance test: do people differ by more than chance? Also the noise floor: chance alone.
 
-With Z_ij = W_ij (L_ij - Ebar) / m_i, a person's rate less the mean is sum_j Z_ij. Take the column
-means off: R = Z - zbar. If all true rates are equal, each column of R is a draw from the world that
-might as well have come out with the opposite sign, for everybody at once. So flip whole columns:
+With Z_ij = W_ij (L_ij - Ebar) / m_i, a person's rate minus the mean is sum_j Z_ij (W and L are
+those of losses.py). Subtract each task's mean over people, zbar_j: R = Z - zbar. If all true rates
+are equal, a task's column of R could equally well have the opposite sign, for everybody at once.
+So the test flips whole columns at random:
 
     U = |R 1|^2 - |R|^2,        U* = |R s|^2 - |R|^2,    s random signs,
 
-and see how often U* reaches U. Similar people may err together on the same task: a column is
-flipped as a whole, so that this is no evidence of unequal rates (Cochran's Q takes it for such).
-Tasks in families are near-duplicates: their columns are added up first, and flipped together.
+and counts how often U* reaches U. Similar people may make the same mistakes on a task. The test
+flips a column as a whole, so shared mistakes do not look like unequal rates. (In Cochran's Q they
+do.)
+Tasks in one family are near-duplicates: their columns are summed first and flipped together.
 """
 
 from __future__ import annotations
@@ -18,37 +20,37 @@ from math import nan
 
 import numpy as np
 
-from averagefair.auditing.frozen import Frozen
+from averagefair._util.arrays import FloatArray
+from averagefair._util.frozen import Frozen
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.tally import Tally
-from averagefair.sample import FloatArray
 
 FLIPS = 999
 FLOOR_DRAWS = 20
-# Up to here one Gram matrix, 2 n m^2 operations, is cheaper than 999 products of the table with
-# signs, 2 n m 999.
+# Up to this many tasks, one Gram matrix (2 n m^2 operations) is cheaper than 999 products of the
+# table with signs (2 n m 999).
 LARGEST_GRAM = 1_000
-# With few tasks the floor is the average over all flips, unless they take more numbers than this.
+# With few tasks the floor averages over all flips, unless that takes more numbers than this.
 LARGEST_FLOOR = 10_000_000
-EPSILON = 1e-12  # of sums over a table: far above rounding, far below any difference that matters
+EPSILON = 1e-12  # relative to sums over a table: above rounding error, below any real difference
 
 
 @dataclass(frozen=True)
 class ChanceTest(Frozen):
-    """The task sign-flip test of "all true rates are equal".
+    """The sign-flip test, over tasks, of the hypothesis that all true rates are equal.
 
     Attributes
     ----------
     p : float
-        The p-value; NaN where nobody has a rate, and for tasks that were learned from.
+        The p-value; NaN if nobody has a rate, and for learned tasks (the model's training tasks).
     statistic : float
-        U: the sum of squared deviations of the rates, less what the cells' own noise adds.
+        U: the sum of squared deviations of the rates, minus the noise of single cells.
     flipped : array, shape (flips,)
-        U*: what the statistic would have been under chance. ``print`` shows none of it.
+        U*: the statistic under random flips. ``print`` does not show it.
     enumerated : bool
-        Whether ``flipped`` is every possible flip (a mirror image counted once) rather than a draw.
+        Whether ``flipped`` has all possible flips (one of each mirror pair) rather than a sample.
     units : int
-        How many tasks, or families of tasks, there were to flip.
+        The number of tasks, or families of tasks, that were flipped.
     """
 
     p: float
@@ -59,34 +61,34 @@ class ChanceTest(Frozen):
 
     @property
     def bins(self) -> int:
-        """How many bars show ``flipped`` well."""
+        """A good number of histogram bars for ``flipped``."""
         return min(40, max(5, int(np.sqrt(self.flipped.size))))
 
     @property
     def smallest(self) -> float:
-        """The smallest p-value this test could have given; NaN where there was nothing to flip."""
+        """The smallest p-value this test can give; NaN if there was nothing to flip."""
         if not self.units:
             return nan
         return 2.0 ** (1 - self.units) if self.enumerated else 1.0 / (FLIPS + 1)
 
 
 NOT_TESTED = ChanceTest(nan, nan, np.empty(0), enumerated=True, units=0)
-"""Where there is nothing to test: nobody has a rate, or the tasks were learned from."""
+"""No test: nobody has a rate, or the tasks are learned tasks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Centered:
-    """What the mean's interval, the test and the noise floor need of Z.
+    """The parts of Z that the mean's interval, the test and the noise floor use.
 
     Attributes
     ----------
     task_means : array, shape (units,)
-        zbar_j: the mean over people of Z_ij, for the tasks (families) in which anything counts.
+        zbar_j: the mean over people of Z_ij, for tasks (families) with a cell that counts.
     squares : float
         The sum of all Z_ij squared.
     test : ChanceTest
     draws : array, shape (people with a rate, draws)
-        R s for some signs s: everybody's deviation from the mean if chance were all.
+        R s for some signs s: each person's deviation from the mean under chance alone.
     """
 
     task_means: FloatArray
@@ -96,7 +98,7 @@ class Centered:
 
 
 def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
-    """Make Z in one pass over the losses, and of it the test and the draws of chance."""
+    """Compute Z in one pass over the losses; return the test and the draws under chance."""
     live, n = tally.live, int(np.count_nonzero(tally.rated))
     if not n:
         return Centered(np.zeros(0), 0.0, NOT_TESTED, np.empty((0, 1)))
@@ -124,11 +126,11 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
         else:
             lengths += np.einsum("is,is->s", shown, shown)
 
-    # What is left where all losses are alike is rounding, and so is R where all people are.
+    # If all losses are equal, or everybody has the same losses, the remainder is rounding error.
     rounding = EPSILON**2 * scale
     squares = squares if squares > rounding else 0.0
     means = sums / n
-    # |R s|^2 = |Z s|^2 - n (zbar s)^2, and likewise for the sum of squares.
+    # |R s|^2 = |Z s|^2 - n (zbar s)^2, and likewise |R|^2 = |Z|^2 - n |zbar|^2.
     own = squares - n * float(means @ means)
     if own <= max(rounding, EPSILON * squares):
         flipped = np.zeros(flips.shape[1])
@@ -148,7 +150,8 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
 def _test(
     statistic: float, flipped: FloatArray, scale: float, enumerated: bool, units: int
 ) -> ChanceTest:
-    # Equal but for rounding counts as reached: flips that change nothing must not be evidence.
+    # A flip that equals the statistic, up to rounding, reaches it: flips without effect are no
+    # evidence.
     reached = int(np.count_nonzero(flipped >= statistic - 1e-9 * scale))
     p = reached / flipped.size if enumerated else (1 + reached) / (flipped.size + 1)
     return ChanceTest(p, statistic, flipped, enumerated, units)
@@ -157,7 +160,7 @@ def _test(
 def _choose_signs(
     rng: np.random.Generator, units: int, people: int
 ) -> tuple[FloatArray, FloatArray, bool]:
-    """Return the signs of the test, (units, flips), and of the floor, and whether they are all."""
+    """Return the test's signs, (units, flips), the floor's signs, and if the test has all signs."""
     if 2**units > FLIPS + 1:
         flips, floor = (_random_signs(rng, units, count) for count in (FLIPS, FLOOR_DRAWS))
         return flips, floor, False
@@ -172,7 +175,7 @@ def _random_signs(rng: np.random.Generator, units: int, count: int) -> FloatArra
 
 
 def _all_signs(units: int) -> FloatArray:
-    """Return every choice of signs, (units, 2^(units - 1)), of two mirror images one.
+    """Return all choices of signs, (units, 2^(units - 1)), one of each pair of mirror images.
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Two audits side by side: before and after, ours and theirs, on the same people and tasks.
+"""Compare two audits of the same people and tasks: before and after, or two vendors.
 
-Whatever people and tasks share cancels in a paired difference, so that its interval is far
-narrower than two intervals held against each other. Where either audit is of tasks that were
-learned from, changes are as observed on these tasks, and nothing is estimated for true rates.
+Effects that both audits share cancel in a paired difference, so the interval of the difference is
+far narrower than the intervals of two separate audits. If either audit is of learned tasks (tasks
+that the model was trained on), changes are as observed on these tasks. Nothing is then estimated
+for true rates.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtri
 
+from averagefair._util.arrays import FloatArray
+from averagefair._util.frozen import Frozen
+from averagefair._util.text import figure, percent, plain, table
 from averagefair.auditing.chance import EPSILON
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
-from averagefair.auditing.frozen import Frozen
 from averagefair.auditing.intervals import Interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.losses import BoolArray
 from averagefair.auditing.mean import mean_over_people, mean_rate
-from averagefair.auditing.people import evidence, fill_in
+from averagefair.auditing.person_table import fill_in
 from averagefair.auditing.result import Audit
 from averagefair.auditing.words import USUAL_BETA
 from averagefair.errors import InputError, extra, some_of
-from averagefair.rates import spoken
-from averagefair.sample import FloatArray
-from averagefair.tables import check_same_rows
-from averagefair.text import figure, percent, plain, table
-from averagefair.windows import ROUNDING
+from averagefair.game.rates import spoken
+from averagefair.game.windows import ROUNDING
+from averagefair.people.frames import check_same_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,14 +42,14 @@ class PairedPeople(Frozen):
     ----------
     name : array, shape (n,)
     before, after, difference : arrays, shape (n,)
-        NaN where the person has no rate.
+        NaN if the person has no rate.
     low, high : arrays, shape (n,)
-        The interval of that person's difference alone (Agresti and Min's, for paired counts); NaN
-        for tasks that were learned from.
+        The interval of each person's difference alone (Agresti and Min's, for paired counts); NaN
+        for learned tasks.
     better, worse : bool arrays, shape (n,)
-        Of whom it can be shown, one by one and all people considered (delta / n each): by the
-        exact sign test on the tasks that came out differently, or by KL-Chernoff for chances.
-        Nobody for tasks that were learned from.
+        Who is clearly better or worse off, corrected for n comparisons (delta / n each). The test
+        is the exact sign test on the tasks with different outcomes; for probabilities it uses the
+        KL-Chernoff interval. For learned tasks both arrays are all False.
     """
 
     name: NDArray[Any]
@@ -71,17 +72,17 @@ class PairedPeople(Frozen):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """What changed from one audit to another. ``print`` it.
+    """The changes from one audit to another. ``print`` it.
 
     Attributes
     ----------
     before, after : Audit
     mean : Estimate
-        The change of the mean rate, after less before, with an interval over people and tasks;
-        over people alone for tasks that were learned from.
+        The change of the mean rate, after minus before, with an interval over people and tasks;
+        over people alone for learned tasks.
     sigma2 : Estimate
         The change of the de-noised variance of true rates, with a paired jackknife interval; NaN
-        for tasks that were learned from.
+        for learned tasks.
     people : PairedPeople
     """
 
@@ -93,19 +94,19 @@ class Comparison:
 
     @property
     def learned_tasks(self) -> bool:
-        """Whether either audit is of tasks that were learned from."""
+        """Whether either audit is of learned tasks."""
         return self.before.learned_tasks or self.after.learned_tasks
 
     def to_frame(self) -> Any:
-        """Return everybody's row as a pandas DataFrame by name (pandas must be installed)."""
+        """Return the people as a pandas DataFrame by name (pandas must be installed)."""
         pd = extra("pandas", "pandas")
 
         return pd.DataFrame(self.people.to_dict()).set_index("name")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, lists and words; what is unknown is None."""
+        """Return the comparison as plain numbers, lists and strings; unknown values are None."""
         figures = {
-            name: {"before": one, "after": other} for name, one, other, *_ in self._figures()
+            name: {"before": before, "after": after} for name, before, after, *_ in self._figures()
         }
         out: dict[str, Any] = plain(
             {
@@ -119,34 +120,37 @@ class Comparison:
         return out
 
     def _figures(self) -> Iterator[tuple[str, float, float, Estimate | None, int]]:
-        """Yield what is compared: its name, before, after, the change, and digits to show."""
-        one, other = self.before, self.after
-        before, after = one.curve.at(USUAL_BETA), other.curve.at(USUAL_BETA)
-        yield "mean rate", one.mean.value, other.mean.value, self.mean, 4
+        """Yield each figure: its name, before, after, its change, and the digits to show."""
+        before, after = self.before, self.after
+        row, next_row = before.curve.at(USUAL_BETA), after.curve.at(USUAL_BETA)
+        yield "mean rate", before.mean.value, after.mean.value, self.mean, 4
         if self.learned_tasks:
-            yield "standard deviation, as observed", one.spread.sd, other.spread.sd, None, 4
+            deviations = before.dispersion.sd, after.dispersion.sd
+            yield "standard deviation, as observed", *deviations, None, 4
         else:
-            variances = one.spread.sigma2.value, other.spread.sigma2.value
+            variances = before.dispersion.sigma2.value, after.dispersion.sigma2.value
             yield "variance of true rates", *variances, self.sigma2, 6
-            yield "true standard deviation", one.spread.sigma, other.spread.sigma, None, 4
-        yield f"alpha for all but {USUAL_BETA:.0%}", before["alpha"], after["alpha"], None, 4
+            deviations = before.dispersion.sigma, after.dispersion.sigma
+            yield "true standard deviation", *deviations, None, 4
+        yield f"alpha for all but {USUAL_BETA:.0%}", row["alpha"], next_row["alpha"], None, 4
         if not self.learned_tasks:
-            yield "... without the noise", before["denoised"], after["denoised"], None, 4
-        if one.answer and other.answer and one.answer.alpha == other.answer.alpha:
-            shares = one.answer.observed_beta, other.answer.observed_beta
-            yield f"share outside {one.answer.alpha:g}", *shares, None, 4
+            yield "... without noise", row["denoised"], next_row["denoised"], None, 4
+        asked, asked_after = before.assessment, after.assessment
+        if asked and asked_after and asked.alpha == asked_after.alpha:
+            shares = asked.observed_beta, asked_after.observed_beta
+            yield f"share outside {asked.alpha:g}", *shares, None, 4
         if not self.learned_tasks:
-            yield "p of the chance test", one.chance.p, other.chance.p, None, 4
+            yield "p of the chance test", before.chance.p, after.chance.p, None, 4
 
     def summary(self) -> str:
-        """Return what changed: a table and plain words."""
+        """Return the changes: a table and plain words."""
         rate = spoken(self.before.rate)
         better, worse = int(self.people.better.sum()), int(self.people.worse.sum())
-        head = ["", "before", "after", "change", f"{percent(self.before.confidence)} interval"]
+        head = ["", "before", "after", "change", f"{percent(self.before.confidence)} CI"]
         words = (
             f"The mean {rate} rate {_moved(self.mean, 4)}. The variance of true rates "
-            f"{_moved(self.sigma2, 6)}. One by one, {better} of {self.before.n:,} people can be "
-            f"shown to be better off, and {worse} worse off."
+            f"{_moved(self.sigma2, 6)}. Clearly better off: {better} of {self.before.n:,} people; "
+            f"clearly worse off: {worse} (corrected for multiple comparisons)."
         )
         if self.learned_tasks:
             change = np.nan_to_num(self.people.difference)
@@ -154,7 +158,7 @@ class Comparison:
             words = (
                 f"The mean {rate} rate {_moved(self.mean, 4)}. On these tasks {lower:,} of "
                 f"{self.before.n:,} people have a lower rate than before, and {higher:,} a higher "
-                f"one. {WHY} {REMEDY}"
+                f"rate. {WHY} {REMEDY}"
             )
         return f"{table(head, (_row(*row) for row in self._figures()))}\n{words}"
 
@@ -165,12 +169,12 @@ class Comparison:
 
 
 def compare(before: Audit, after: Audit) -> Comparison:
-    """Compare two audits of the same people on the same tasks, pair by pair.
+    """Compare two audits of the same people on the same tasks by paired differences.
 
     Parameters
     ----------
     before, after : Audit
-        Of the same labels and the same rate, with the same confidence; decisions differ.
+        Audits with the same labels, rate and confidence; only decisions differ.
 
     Examples
     --------
@@ -182,7 +186,7 @@ def compare(before: Audit, after: Audit) -> Comparison:
     -0.25
     """
     _check_pair(before, after)
-    rated = before._tally.rated
+    rated = before.evidence.tally.rated
     difference = after.people.rate - before.people.rate
     if before.learned_tasks or after.learned_tasks:
         return Comparison(
@@ -193,56 +197,62 @@ def compare(before: Audit, after: Audit) -> Comparison:
             people=_people_as_observed(before, after, difference),
         )
     mean = float(difference[rated].mean()) if rated.any() else float("nan")
-    sums, squares, scale = np.zeros(before._losses.units), 0.0, 0.0
+    sums, squares, scale = np.zeros(before.evidence.losses.units), 0.0, 0.0
     per_person = np.zeros(before.n)
-    share = 1.0 / np.where(rated, before._tally.counted, np.inf)
-    for one, other in zip(before._losses.blocks(), after._losses.blocks(), strict=True):
-        z = other.totals - one.totals
-        per_person[one.rows] = np.square(z).sum(axis=1)
-        z -= mean * one.counts
-        z *= share[one.rows, None]
+    share = 1.0 / np.where(rated, before.evidence.tally.counted, np.inf)
+    for old, new in zip(
+        before.evidence.losses.blocks(), after.evidence.losses.blocks(), strict=True
+    ):
+        z = new.totals - old.totals
+        per_person[old.rows] = np.square(z).sum(axis=1)
+        z -= mean * old.counts
+        z *= share[old.rows, None]
         sums += z.sum(axis=0)
         squares += float(np.vdot(z, z))
-        scale += float(np.square(share[one.rows]) @ np.square(one.counts).sum(axis=1))
+        scale += float(np.square(share[old.rows]) @ np.square(old.counts).sum(axis=1))
     squares = squares if squares > EPSILON**2 * scale else 0.0
     n = max(1, int(np.count_nonzero(rated)))
     return Comparison(
         before=before,
         after=after,
-        mean=mean_rate(difference[rated], sums / n, squares, before._tally, before.confidence),
-        sigma2=change_of_spread(before, after, before.confidence, paired=True),
+        mean=mean_rate(
+            difference[rated], sums / n, squares, before.evidence.tally, before.confidence
+        ),
+        sigma2=change_of_dispersion(before, after, before.confidence, paired=True),
         people=_people(before, after, difference, per_person),
     )
 
 
-def change_of_spread(before: Audit, after: Audit, confidence: float, *, paired: bool) -> Estimate:
-    """Return the change of sigma2: the difference of the two jackknives is that of the difference.
+def change_of_dispersion(
+    before: Audit, after: Audit, confidence: float, *, paired: bool
+) -> Estimate:
+    """Return the change of sigma2, with a jackknife interval of the difference.
 
     Parameters
     ----------
     confidence : float
     paired : bool
-        Whether the tasks are the same; if not, they are taken as independent draws.
+        Whether the tasks are the same; if not, they are treated as independent draws.
     """
-    one, other = before.spread, after.spread
-    n, units = min(one.people, other.people), min(one.units, other.units)
-    value = other.sigma2.value - one.sigma2.value
+    old, new = before.dispersion, after.dispersion
+    n, units = min(old.people, new.people), min(old.units, new.units)
+    value = new.sigma2.value - old.sigma2.value
     if np.isnan(value):
         return UNKNOWN
-    g = other.person_influence - one.person_influence
+    g = new.person_influence - old.person_influence
     people = float(g @ g) * n / (n - 1)
     if paired:
-        f = other.task_influence - one.task_influence
+        f = new.task_influence - old.task_influence
         tasks = float(f @ f) * units / (units - 1)
     else:
-        tasks = one.sigma2.tasks_variance + other.sigma2.tasks_variance
-    if people + tasks == 0:  # nothing to make an interval of
+        tasks = old.sigma2.tasks_variance + new.sigma2.tasks_variance
+    if people + tasks == 0:  # the data show no variation
         return replace(UNKNOWN, value=value)
     return with_interval(value, people, tasks, units, confidence)
 
 
 def check_same_people(before: Audit, after: Audit) -> None:
-    """Refuse two audits that are not of the same people, by the same rate."""
+    """Refuse two audits that differ in people, rate or confidence."""
     if not (isinstance(before, Audit) and isinstance(after, Audit)):
         raise InputError(
             "compare takes two audits, as audit() returns them; got "
@@ -250,30 +260,30 @@ def check_same_people(before: Audit, after: Audit) -> None:
         )
     if before.n != after.n:
         raise InputError(
-            f"audits to compare must be of the same people; got {before.n:,} and {after.n:,}."
+            f"audits to compare must have the same people; got {before.n:,} and {after.n:,}."
         )
-    check_same_rows(before.people.name, after.people.name, "the first audit", "the other")
+    check_same_rows(before.people.name, after.people.name, "the first audit", "the second audit")
     if before.rate != after.rate or before.confidence != after.confidence:
         raise InputError(
-            "audits to compare must have one rate and one confidence; got "
+            "audits to compare must have the same rate and confidence; got "
             f"{before.rate!r} at {before.confidence:g} and {after.rate!r} at {after.confidence:g}."
         )
 
 
 def _check_pair(before: Audit, after: Audit) -> None:
     check_same_people(before, after)
-    one, other = before._losses, after._losses
-    if one.task_names != other.task_names:
+    first, second = before.evidence.losses, after.evidence.losses
+    if first.task_names != second.task_names:
         raise InputError(
-            "audits to compare must be of the same tasks in the same order; got "
-            f"{some_of(one.task_names)} and {some_of(other.task_names)}. To follow the same people "
-            "over other tasks, see drift."
+            "audits to compare must have the same tasks in the same order; got "
+            f"{some_of(first.task_names)} and {some_of(second.task_names)}. For the same people on "
+            "other tasks, use drift."
         )
-    same_cells = one.same_families(other) and all(
+    same_cells = first.same_families(second) and all(
         np.array_equal(mine.counts, theirs.counts)
-        for mine, theirs in zip(one.blocks(), other.blocks(), strict=True)
+        for mine, theirs in zip(first.blocks(), second.blocks(), strict=True)
     )
-    if not same_cells or not np.array_equal(one.fingerprints, other.fingerprints):
+    if not same_cells or not np.array_equal(first.fingerprints, second.fingerprints):
         raise InputError(
             "audits to compare must have the same labels, the same observed cells and the same "
             "task_families; only decisions may differ."
@@ -283,16 +293,16 @@ def _check_pair(before: Audit, after: Audit) -> None:
 def _people(
     before: Audit, after: Audit, difference: FloatArray, squares: FloatArray
 ) -> PairedPeople:
-    """Return everybody's row; ``squares`` are the squared differences, added up."""
-    tally, delta = before._tally, 1.0 - before.confidence
+    """Return the table of people; ``squares`` are sums of squared differences."""
+    tally, delta = before.evidence.tally, 1.0 - before.confidence
     rated = tally.rated
-    sums = np.where(rated, (after._tally.wrong - before._tally.wrong), 0.0)
+    sums = np.where(rated, (after.evidence.tally.wrong - before.evidence.tally.wrong), 0.0)
     own = sums[rated], squares[rated], tally.counted[rated], tally.units[rated]
     low, high = fill_in(_paired_interval(*own, delta), rated)
     each = delta / max(1, int(np.count_nonzero(rated)))
-    known = evidence(before._losses, tally)
-    if known.whole and after._losses.whole:
-        # Of the tasks that came out differently, as many one way as the other by chance.
+    known = before.evidence.counts()
+    if known.binary and after.evidence.losses.binary:
+        # Under chance alone, a task with different outcomes is equally likely to go either way.
         changed, ups = squares, 0.5 * (squares + sums)
         better, worse = _too_few(ups, changed, each), _too_few(changed - ups, changed, each)
     else:
@@ -313,7 +323,7 @@ def _people(
 
 
 def _people_as_observed(before: Audit, after: Audit, difference: FloatArray) -> PairedPeople:
-    """Return everybody's row without intervals: these tasks are no draws."""
+    """Return the table of people without intervals, for learned tasks."""
     unknown, nobody = np.full(before.n, np.nan), np.zeros(before.n, dtype=np.bool_)
     return PairedPeople(
         name=before.people.name,
@@ -328,7 +338,7 @@ def _people_as_observed(before: Audit, after: Audit, difference: FloatArray) -> 
 
 
 def _too_few(count: FloatArray, of: FloatArray, delta: float) -> BoolArray:
-    """Tell whether a fair coin shows so few heads in so many flips no more than delta / 2 often."""
+    """Return whether P[Binomial(of, 1/2) <= count] is at most delta / 2."""
     return np.asarray(bdtr(count, np.rint(of).astype(int), 0.5) <= delta / 2)
 
 
@@ -337,17 +347,18 @@ def _paired_interval(
 ) -> Interval:
     """Return Agresti and Min's interval for a mean of paired differences in [-1, 1].
 
-    Half a task more for the one side and half for the other, and then as usual: with differences
-    of -1, 0 and 1 their interval for matched pairs. Cut off at -1 and 1.
+    The interval adds half a task with a difference in each direction, and one task without a
+    difference. Then it uses the normal approximation. For differences of -1, 0 and 1 this is
+    Agresti and Min's interval for matched pairs. The interval is clipped to [-1, 1].
 
     Parameters
     ----------
     sums : array, shape (k,)
-        Differences added up.
+        Sums of differences.
     squares : array, shape (k,)
-        Squared differences added up; a family's differences are added up before.
+        Sums of squared differences; differences are summed within a family first.
     counted, units : arrays, shape (k,)
-        How many differences, and of how many families.
+        The number of differences, and of families.
     """
     middle = sums / (counted + 2.0)
     variance = (squares + 1.0 - sums**2 / (units + 2.0)) / (counted + 2.0) ** 2
@@ -357,16 +368,16 @@ def _paired_interval(
 
 def _moved(change: Estimate, digits: int) -> str:
     if np.isnan(change.value):
-        return "cannot be told"
+        return "is unknown"
     size = figure(abs(change.value), digits)
     if np.isnan(change.low):
-        return "is the same" if change.value == 0 else f"changes by {size}; no interval can be told"
+        return "is the same" if change.value == 0 else f"changes by {size} (no interval)"
     interval = f"{figure(change.low, digits, '+')} to {figure(change.high, digits, '+')}"
     if change.low > 0:
-        return f"rises by {size} (interval {interval})"
+        return f"rises by {size} (CI {interval})"
     if change.high < 0:
-        return f"falls by {size} (interval {interval})"
-    return f"may not have changed (interval {interval})"
+        return f"falls by {size} (CI {interval})"
+    return f"shows no clear change (CI {interval})"
 
 
 def _row(what: str, before: float, after: float, change: Estimate | None, digits: int) -> list[str]:

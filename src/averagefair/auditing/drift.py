@@ -1,8 +1,7 @@
-"""Drift: the same people audited over successive batches of tasks.
+"""Drift: the same people, audited on successive batches of tasks.
 
-Tasks that come later are fresh: each batch is a test of its own, and what noise two batches have is
-independent. So one can see whether the spread between people grows, and whether it is the same
-people who are worst off again.
+Later tasks are fresh: each batch is a separate test, and the noise of two batches is independent.
+So drift shows whether differences between people grow, and whether the same people stay worst off.
 """
 
 from __future__ import annotations
@@ -17,48 +16,49 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from averagefair._util.names import in_a_line
+from averagefair._util.text import figure, plain, table
 from averagefair.auditing.audit import audit_losses
-from averagefair.auditing.comparison import change_of_spread, check_same_people
+from averagefair.auditing.comparison import change_of_dispersion, check_same_people
+from averagefair.auditing.dispersion import estimate_dispersion
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.result import Audit
-from averagefair.auditing.spread import spread
 from averagefair.auditing.tally import tally
 from averagefair.errors import InputError, extra, some_of
-from averagefair.names import in_a_line
-from averagefair.tables import read_categories
-from averagefair.text import figure, plain, table
+from averagefair.people.frames import read_categories
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Drift:
-    """Successive audits of the same people, and what changed from each to the next. ``print`` it.
+    """Successive audits of the same people, and the changes between them. ``print`` it.
 
     Attributes
     ----------
     names : tuple of str
-        The batches.
+        The names of the batches.
     audits : tuple of Audit
     p : tuple of float
         Each batch's p-value.
-    p_together : tuple of float
-        The p-values with all batches considered (Holm): whoever acts on any of these below 0.05
-        is wrong no more than once in twenty such series.
+    p_adjusted : tuple of float
+        The p-values adjusted for all batches (Holm). If people do not differ, some batch falls
+        below 0.05 in at most 5% of series.
     p_combined : float
-        One p-value for all batches (Fisher): whether people differ in any of them.
+        One p-value for all batches (Fisher's method): whether people differ in any of them.
     mean_changes, sigma2_changes : tuple of Estimate
-        From each batch to the next; one fewer than there are batches. Their intervals hold all at
-        once (Bonferroni, over both).
+        The changes from each batch to the next. The intervals are simultaneous (Bonferroni, over
+        both kinds of change).
     persistence : Estimate
-        How true rates in one batch correlate with those in another, over all pairs: near 1 if it
-        is the same people who are badly off again, near 0 if it is others. The interval is a
-        jackknife over batches; NaN for two. NaN unless ``p_combined`` shows that people differ.
+        The correlation of true rates between batches, over all pairs. It is near 1 if the same
+        people stay badly off, and near 0 if different people are badly off each time. The interval
+        is a jackknife over batches; it is NaN for two batches. The value is NaN too unless
+        ``p_combined`` shows that people differ.
     """
 
     names: tuple[str, ...]
     audits: tuple[Audit, ...]
     p: tuple[float, ...]
-    p_together: tuple[float, ...]
+    p_adjusted: tuple[float, ...]
     p_combined: float
     mean_changes: tuple[Estimate, ...]
     sigma2_changes: tuple[Estimate, ...]
@@ -70,21 +70,21 @@ class Drift:
     def __iter__(self) -> Iterator[Audit]:
         return iter(self.audits)
 
-    def __getitem__(self, place: int) -> Audit:
-        return self.audits[place]
+    def __getitem__(self, batch: int) -> Audit:
+        return self.audits[batch]
 
     def _columns(self) -> dict[str, list[Any]]:
         means, spreads = (UNKNOWN, *self.mean_changes), (UNKNOWN, *self.sigma2_changes)
         return {
             "batch": list(self.names),
-            "tasks": [one.m for one in self.audits],
-            "mean": [one.mean.value for one in self.audits],
-            "mean_low": [one.mean.low for one in self.audits],
-            "mean_high": [one.mean.high for one in self.audits],
-            "sigma": [one.spread.sigma for one in self.audits],
-            "sigma2": [one.spread.sigma2.value for one in self.audits],
+            "tasks": [audit.m for audit in self.audits],
+            "mean": [audit.mean.value for audit in self.audits],
+            "mean_low": [audit.mean.low for audit in self.audits],
+            "mean_high": [audit.mean.high for audit in self.audits],
+            "sigma": [audit.dispersion.sigma for audit in self.audits],
+            "sigma2": [audit.dispersion.sigma2.value for audit in self.audits],
             "p": list(self.p),
-            "p_together": list(self.p_together),
+            "p_adjusted": list(self.p_adjusted),
             "mean_change": [change.value for change in means],
             "mean_change_low": [change.low for change in means],
             "mean_change_high": [change.high for change in means],
@@ -100,9 +100,9 @@ class Drift:
         return pd.DataFrame(self._columns()).set_index("batch")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, lists and words; what is unknown is None.
+        """Return the drift as plain numbers, lists and strings; unknown values are None.
 
-        Changes are from the batch before.
+        Changes are from the previous batch.
         """
         out: dict[str, Any] = plain(
             {
@@ -114,9 +114,9 @@ class Drift:
         return out
 
     def summary(self) -> str:
-        """Return a table of the batches, and what changed in plain words."""
+        """Return a table of the batches, and the changes in plain words."""
         columns = self._columns()
-        shown = ("batch", "tasks", "mean", "sigma", "p", "p_together", "mean_change")
+        shown = ("batch", "tasks", "mean", "sigma", "p", "p_adjusted", "mean_change")
         rows = zip(*(map(_written, columns[name]) for name in shown), strict=True)
         head = [name.replace("_", " ").replace("sigma", "true sd") for name in shown]
         words = [self._chance(), *self._moves(), self._persistence()]
@@ -124,14 +124,17 @@ class Drift:
 
     def _chance(self) -> str:
         delta = 1.0 - self.audits[0].confidence
-        known = [(name, p) for name, p in zip(self.names, self.p_together, strict=True) if p == p]
+        known = [(name, p) for name, p in zip(self.names, self.p_adjusted, strict=True) if p == p]
         clear = [in_a_line(name) for name, p in known if p <= delta]
-        text = f"All batches together: p = {self.p_combined:.3g}."
+        text = f"All batches combined: p = {self.p_combined:.3g}."
         if clear:
             return f"{text} Differences between people are more than chance in {', '.join(clear)}."
-        if all(one.chance.smallest * len(known) > delta for one in self.audits):
-            return f"{text} Batches this small, or this many, can show nothing one by one."
-        return f"{text} In no batch alone are differences between people more than chance."
+        if all(audit.chance.smallest * len(known) > delta for audit in self.audits):
+            return (
+                f"{text} No single batch can reach significance: there are too few tasks in each, "
+                "or too many batches."
+            )
+        return f"{text} No single batch shows differences between people beyond chance."
 
     def _moves(self) -> Iterator[str]:
         for what, changes in (
@@ -144,16 +147,16 @@ class Drift:
                 if change.low > 0 or change.high < 0
             ]
             if moved:
-                yield f"{what} went {', '.join(moved)} (all batches considered)."
+                yield f"{what} went {', '.join(moved)} (corrected for all batches)."
 
     def _persistence(self) -> str:
         share = self.persistence
         if np.isnan(share.value):
             return ""
-        interval = "" if np.isnan(share.low) else f" (interval {share.low:.2f} to {share.high:.2f})"
+        interval = "" if np.isnan(share.low) else f" (CI {share.low:.2f} to {share.high:.2f})"
         return (
-            f"From one batch to another true rates correlate by about {share.value:.2f}{interval}: "
-            "1 would be the same people badly off every time, 0 others each time."
+            f"True rates correlate between batches at about {share.value:.2f}{interval}. At 1, the "
+            "same people are badly off every time; at 0, different people are badly off each time."
         )
 
     def __str__(self) -> str:
@@ -163,17 +166,17 @@ class Drift:
 
 
 def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None) -> Drift:
-    """Follow the same people over successive batches of tasks, each batch a fresh test.
+    """Follow the same people over successive batches of tasks; each batch is a fresh test.
 
     Parameters
     ----------
     audits : Audit or sequence of Audit
-        One audit, to be cut into batches of its tasks (without its groups); or several in the
-        order of time, of the same people in the same order, no task in two of them. None on
-        tasks that were learned from.
+        One audit: its tasks are split into batches, and its groups are dropped. Or several audits
+        in order of time: they have the same people in the same order, and no task in common.
+        Learned tasks (tasks that the model was trained on) are refused.
     batches : sequence
-        Of one audit: the batch of each task, e.g. the month it came in, batches in the order of
-        the tasks. Of several: what each is called; default 1, 2, ...
+        For one audit: the batch of each task, e.g. its month. Batches are in the order of their
+        first tasks. For several audits: the names of the audits; default 1, 2, ...
 
     Examples
     --------
@@ -184,83 +187,85 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
     ('May', 'June')
     """
     if isinstance(audits, Audit):
-        series, called = _cut(audits, batches)
+        series, names = _split(audits, batches)
     else:
         series = tuple(audits) if isinstance(audits, Iterable) else (audits,)
-        called = tuple(map(str, range(1, len(series) + 1) if batches is None else batches))
-    if len(series) < 2 or not all(isinstance(one, Audit) for one in series):
+        names = tuple(map(str, range(1, len(series) + 1) if batches is None else batches))
+    if len(series) < 2 or not all(isinstance(audit, Audit) for audit in series):
         raise InputError(
             "drift takes two or more audits, or one with two or more batches; got "
-            f"{[type(one).__name__ for one in series]}."
+            f"{[type(audit).__name__ for audit in series]}."
         )
-    if len(called) != len(series) or len(set(called)) < len(called):
+    if len(names) != len(series) or len(set(names)) < len(names):
         raise InputError(
-            f"batches must name each of {len(series)} audits, none twice; got {some_of(called)}."
+            f"batches must be {len(series)} unique names, one for each audit; got {some_of(names)}."
         )
-    if any(one.learned_tasks for one in series):
-        raise InputError(f"drift takes each batch as a fresh test of its own. {WHY} {REMEDY}")
+    if any(audit.learned_tasks for audit in series):
+        raise InputError(f"drift needs fresh tasks in each batch. {WHY} {REMEDY}")
     if not isinstance(audits, Audit):
         _check_series(series)
     pairs = list(pairwise(series))
     confidence = 1.0 - (1.0 - series[0].confidence) / (2 * len(pairs))
-    p = tuple(one.chance.p for one in series)
-    together = _fisher(p)
-    differ = together <= 1.0 - series[0].confidence
+    p = tuple(audit.chance.p for audit in series)
+    combined = _fisher(p)
+    differ = combined <= 1.0 - series[0].confidence
     return Drift(
-        names=called,
+        names=names,
         audits=series,
         p=p,
-        p_together=_holm(p),
-        p_combined=together,
+        p_adjusted=_holm(p),
+        p_combined=combined,
         mean_changes=tuple(_change_of_mean(*pair, confidence) for pair in pairs),
-        sigma2_changes=tuple(change_of_spread(*pair, confidence, paired=False) for pair in pairs),
+        sigma2_changes=tuple(
+            change_of_dispersion(*pair, confidence, paired=False) for pair in pairs
+        ),
         persistence=_persistence(series) if differ else UNKNOWN,
     )
 
 
 def _check_series(series: Sequence[Audit]) -> None:
-    """Refuse audits that are not of the same people, or that share tasks."""
-    for one in series:
-        check_same_people(series[0], one)
+    """Refuse audits with different people, or with tasks in common."""
+    for audit in series:
+        check_same_people(series[0], audit)
     met: set[str] = set()
-    for place, one in enumerate(series):
+    for batch, audit in enumerate(series):
         again: Sequence[str] = ()
-        if one._losses.named_tasks:
-            again = [name for name in one.tasks.name if name in met]
-            met.update(one.tasks.name)
-        elif any(_same_table(one, earlier) for earlier in series[:place]):
-            again = one.tasks.name
+        if audit.evidence.losses.named_tasks:
+            again = [name for name in audit.tasks.name if name in met]
+            met.update(audit.tasks.name)
+        elif any(_same_table(audit, earlier) for earlier in series[:batch]):
+            again = audit.tasks.name
         if again:
             raise InputError(
-                "no task may stand in two batches, each of which is a fresh test; twice there: "
+                "each batch is a fresh test, so no task may be in two batches; repeated: "
                 f"{some_of(again)}."
             )
 
 
-def _same_table(one: Audit, other: Audit) -> bool:
-    """Tell whether two audits are of the same table, unless that is all one number."""
-    cells = one._losses.cells
-    same = np.array_equal(cells, other._losses.cells, equal_nan=cells.dtype.kind == "f")
+def _same_table(audit: Audit, other: Audit) -> bool:
+    """Return True if both audits have the same table and its cells are not all equal."""
+    cells = audit.evidence.losses.cells
+    same = np.array_equal(cells, other.evidence.losses.cells, equal_nan=cells.dtype.kind == "f")
     return same and bool((cells != cells[0, 0]).any())
 
 
-def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]]:
-    """Audit each batch of the tasks on its own, in the order in which they begin."""
+def _split(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]]:
+    """Audit each batch of tasks separately, in the order of their first tasks."""
     names, codes = read_categories(batches, audit.tasks.name, audit.m, "batches")
     if (codes < 0).any():
         blank = [audit.tasks.name[int(task)] for task in np.flatnonzero(codes < 0)]
         raise InputError(f"batches must name a batch for each task; none for {some_of(blank)}.")
-    if audit._losses.families is not None:
-        homes = np.unique(np.stack([audit._losses.families, codes]), axis=1)[0]
-        torn = np.flatnonzero(np.bincount(homes) > 1)
-        if torn.size:
-            named = [audit._losses.family_names[int(family)] for family in torn]
-            raise InputError(f"a family of tasks must be in one batch; {some_of(named)} is not.")
+    if audit.evidence.losses.families is not None:
+        pairs = np.unique(np.stack([audit.evidence.losses.families, codes]), axis=1)[0]
+        split = np.flatnonzero(np.bincount(pairs) > 1)
+        if split.size:
+            listed = [audit.evidence.losses.family_names[int(family)] for family in split]
+            raise InputError(f"a family of tasks must be in one batch; {some_of(listed)} is not.")
     request: dict[str, Any] = {"learned_tasks": audit.learned_tasks}
-    if audit.answer is not None:
-        request |= {"alpha": audit.answer.alpha, "beta": audit.answer.beta}
+    if audit.assessment is not None:
+        request |= {"alpha": audit.assessment.alpha, "beta": audit.assessment.beta}
     order = codes[np.sort(np.unique(codes, return_index=True)[1])]
-    parts = (audit._losses.take_tasks(np.flatnonzero(codes == batch)) for batch in order)
+    parts = (audit.evidence.losses.take_tasks(np.flatnonzero(codes == batch)) for batch in order)
     series = tuple(
         audit_losses(part, audit.rate, confidence=audit.confidence, seed=audit.seed, **request)
         for part in parts
@@ -269,41 +274,47 @@ def _cut(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ...]
 
 
 def _change_of_mean(before: Audit, after: Audit, confidence: float) -> Estimate:
-    """Return the change of the mean rate: people are paired, tasks are independent draws.
+    """Return the change of the mean rate; people are paired, tasks are independent draws.
 
-    As in :mod:`averagefair.auditing.mean`, less what is counted twice: the noise of the cells.
-    That is taken around everybody's own rate, since what people differ by cancels in the change.
+    As in :mod:`averagefair.auditing.mean`, the variance has a part for people and a part for tasks.
+    Both parts contain the noise of single cells, so this noise is subtracted once. It is measured
+    around each person's own rate, because differences between people cancel in the change.
     """
-    both = before._tally.judged & after._tally.judged
+    both = before.evidence.tally.estimable & after.evidence.tally.estimable
     n = int(np.count_nonzero(both))
-    units = min(before._tally.live.size, after._tally.live.size)
+    units = min(before.evidence.tally.live.size, after.evidence.tally.live.size)
     change = (after.people.rate - before.people.rate)[both]
     if n < 2:
         return UNKNOWN
     people, tasks, cells = float(np.var(change, ddof=1)) / n, 0.0, 0.0
-    for one in (before, after):
-        tasks += one._tally.task_factor * float(one._task_means @ one._task_means)
-        cells += float(one.spread.noise[both].sum()) / n**2
+    for audit in (before, after):
+        tasks += audit.evidence.tally.task_factor * float(
+            audit.evidence.task_means @ audit.evidence.task_means
+        )
+        cells += float(audit.dispersion.noise[both].sum()) / n**2
     tasks -= cells
     if people + tasks <= 0:
         people, tasks = 0.0, cells
-    if people + tasks == 0:  # nothing to make an interval of
+    if people + tasks == 0:  # the data show no variation
         return replace(UNKNOWN, value=float(change.mean()))
     return with_interval(float(change.mean()), people, tasks, units, confidence)
 
 
 def _persistence(series: Sequence[Audit]) -> Estimate:
-    """Return the correlation of true rates: noise of two batches is independent and drops out.
+    """Return the correlation of true rates between batches.
 
-    The mean covariance of rates over all pairs of batches, by the mean of sigma2, both over those
-    who have two tasks or more in every batch.
+    The correlation is the mean covariance of rates over all pairs of batches, divided by the mean
+    of sigma2. The noise of two batches is independent and drops out. Both means use only people
+    with two or more tasks in every batch.
     """
-    all_of = np.logical_and.reduce([one._tally.judged for one in series])
-    if np.count_nonzero(all_of) < 2:
+    in_all = np.logical_and.reduce([audit.evidence.tally.estimable for audit in series])
+    if np.count_nonzero(in_all) < 2:
         return UNKNOWN
-    covariances = np.cov(np.stack([one.people.rate[all_of] for one in series]))
-    parts = [one._losses.take_people(all_of) for one in series]
-    variances = np.array([spread(part, tally(part), 0.95).sigma2.value for part in parts])
+    covariances = np.cov(np.stack([audit.people.rate[in_all] for audit in series]))
+    parts = [audit.evidence.losses.take_people(in_all) for audit in series]
+    variances = np.array(
+        [estimate_dispersion(part, tally(part), 0.95).sigma2.value for part in parts]
+    )
 
     def ratio(kept: NDArray[np.intp]) -> float:
         part = covariances[np.ix_(kept, kept)]
@@ -315,7 +326,7 @@ def _persistence(series: Sequence[Audit]) -> Estimate:
     value = ratio(np.arange(k))
     if k < 3 or np.isnan(value):
         return replace(UNKNOWN, value=value)
-    others = np.array([ratio(np.delete(np.arange(k), one)) for one in range(k)])
+    others = np.array([ratio(np.delete(np.arange(k), batch)) for batch in range(k)])
     variance = (k - 1) / k * float(np.square(others - others.mean()).sum())
     return with_interval(value, 0.0, variance, k, series[0].confidence)
 
@@ -328,17 +339,17 @@ def _holm(p: Sequence[float]) -> tuple[float, ...]:
     >>> _holm([0.01, 0.5, 0.02])
     (0.03, 0.5, 0.04)
     """
-    known = [place for place in np.argsort(p, kind="stable") if not np.isnan(p[place])]
+    known = [test for test in np.argsort(p, kind="stable") if not np.isnan(p[test])]
     out, reached = [nan] * len(p), 0.0
-    for left, place in zip(range(len(known), 0, -1), known, strict=True):
-        reached = max(reached, min(1.0, left * p[place]))
-        out[place] = reached
+    for left, test in zip(range(len(known), 0, -1), known, strict=True):
+        reached = max(reached, min(1.0, left * p[test]))
+        out[test] = reached
     return tuple(out)
 
 
 def _fisher(p: Sequence[float]) -> float:
-    """Return one p-value for several of independent tests; NaN where there are none."""
-    known = np.array([one for one in p if not np.isnan(one)])
+    """Return Fisher's combined p-value of independent tests; NaN if all are NaN."""
+    known = np.array([value for value in p if not np.isnan(value)])
     return float(chdtrc(2 * known.size, -2.0 * np.log(known).sum())) if known.size else nan
 
 

@@ -1,4 +1,4 @@
-"""An estimate: a number with the interval that holds the truth, as often as was asked."""
+"""An estimate: a number with its confidence interval."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from scipy.special import stdtrit
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its interval, and the variance the interval was made from.
+    """A number, its confidence interval, and the variance behind the interval.
 
     Attributes
     ----------
     value : float
-        NaN where there is none to be had.
+        NaN if there is no estimate.
     low, high : float
-        NaN where no interval can be told.
+        NaN if there is no interval.
     people_variance, tasks_variance : float
-        What of the variance comes from which people were drawn, and from which tasks were.
+        The parts of the variance due to sampling people and to sampling tasks.
     """
 
     value: float
@@ -35,7 +35,7 @@ class Estimate:
         return self.people_variance + self.tasks_variance
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the number, its interval and its variance."""
+        """Return the number, its interval and the two parts of its variance."""
         return {
             "value": self.value,
             "low": self.low,
@@ -65,6 +65,6 @@ def student(probability: float, units: int) -> float:
 def with_interval(
     value: float, people: float, tasks: float, units: int, confidence: float
 ) -> Estimate:
-    """Return value +- t sqrt(people + tasks), t of units - 1 degrees of freedom."""
+    """Return value +- t sqrt(people + tasks), where t has units - 1 degrees of freedom."""
     half = student(0.5 + confidence / 2, units) * sqrt(max(0.0, people + tasks))
     return Estimate(value, value - half, value + half, people, tasks)

@@ -1,7 +1,7 @@
-"""Groups: fair by group, unfair to individuals, in two numbers.
+"""Groups: how much of the variance of true rates lies between groups, and how much within them.
 
-The variance of people's true rates falls into what lies between groups and what lies within them.
-Fairness by group asks that the first be small. What it does not look at is the second.
+Group fairness asks that the part between groups be small. It ignores the part within groups, which
+is unfairness to individuals.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from averagefair.auditing.frozen import Frozen
+from averagefair._util.arrays import FloatArray
+from averagefair._util.frozen import Frozen
+from averagefair._util.names import in_a_line
+from averagefair._util.text import counted, figure, table
+from averagefair.auditing.dispersion import Dispersion
 from averagefair.auditing.losses import Losses
-from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.errors import InputError
-from averagefair.names import in_a_line
-from averagefair.sample import FloatArray
-from averagefair.tables import read_categories, read_columns
-from averagefair.text import counted, figure, table
+from averagefair.people.frames import read_categories, read_columns
 
-MOST_GROUPS = 50  # more than these must have two people each, on average
+MOST_GROUPS = 50  # with more groups than this, groups must have two people on average
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups(Frozen):
-    """The mean individual rate and the spread of each group. ``print`` it.
+    """The mean rate of each group, and the variance of true rates within it. ``print`` it.
 
     Attributes
     ----------
@@ -38,22 +38,22 @@ class Groups(Frozen):
     name : tuple of str
         The groups.
     people : integer array, shape (groups,)
-        How many of each have a rate.
+        The number of people with a rate in each group.
     mean : array, shape (groups,)
-        The mean individual rate; NaN for a group without one.
+        The mean individual rate; NaN for a group without rates.
     lowest, highest : arrays, shape (groups,)
-        The smallest and the largest individual rate, noise and all.
+        The smallest and the largest observed rate, noise included.
     variance : array, shape (groups,)
-        The de-noised variance of true rates within the group, signed; NaN below two people, and
-        for tasks that were learned from.
+        The de-noised variance of true rates within the group, signed; NaN for fewer than two
+        people, and for learned tasks (the model's training tasks).
     between, within : float
-        The shares of the de-noised variance that lie between groups and within them, adding up to
-        1; NaN where no difference between people was found. Point estimates.
+        The shares of the de-noised variance between groups and within them; they sum to 1. NaN if
+        no difference between people was found. Both are point estimates.
     ungrouped : int
-        How many people have no group; they are left out here.
+        The number of people without a group; they are left out.
     shown : bool
-        Whether differences between people are more than chance; if not, there is nothing to
-        divide, and the shares are not spoken of.
+        Whether differences between people are more than chance; if not, the statement omits the
+        shares.
     """
 
     attribute: str
@@ -70,12 +70,12 @@ class Groups(Frozen):
 
     @property
     def sigma(self) -> FloatArray:
-        """The standard deviation of true rates within each group, 0 where below 0."""
+        """The standard deviation of true rates within each group; 0 for negative variances."""
         return np.sqrt(np.maximum(0.0, self.variance))
 
     @property
     def gap(self) -> float:
-        """The largest less the smallest of the groups' mean rates."""
+        """The largest minus the smallest mean rate of the groups."""
         known = self.mean[~np.isnan(self.mean)]
         return float(np.ptp(known)) if known.size else nan
 
@@ -94,30 +94,30 @@ class Groups(Frozen):
         }
 
     def statement(self) -> str:
-        """Say in plain words what the groups show, and what they hide."""
+        """Return in plain words what the groups show, and what they hide."""
         if np.isnan(self.gap):
-            return f"By {in_a_line(self.attribute)}: nobody with a group has a rate."
+            return f"By {in_a_line(self.attribute)}: nobody in a group has a rate."
         most, least = np.nanargmax(self.mean), np.nanargmin(self.mean)
         low, high = f"{self.mean[least]:.3f}", f"{self.mean[most]:.3f}"
         said = (
             f"all groups have a mean rate of {low}"
             if low == high
-            else f"mean rates run from {low} ({self._called(least)}, "
-            f"{_people(self.people[least])}) to {high} ({self._called(most)}, "
+            else f"mean rates range from {low} ({self._label(least)}, "
+            f"{_people(self.people[least])}) to {high} ({self._label(most)}, "
             f"{_people(self.people[most])})"
         )
         head = f"By {in_a_line(self.attribute)}: {said}."
         if not self.shown or np.isnan(self.between):
             return head
-        verdict = ": who looks at groups alone misses most of it" if self.within >= 0.5 else ""
+        missed = " Group means miss most of it." if self.within >= 0.5 else ""
         return (
-            f"{head} Of the variance of true rates about {self.between:.0%} lies between groups "
-            f"and {self.within:.0%} within them{verdict}."
+            f"{head} About {self.between:.0%} of the variance of true rates lies between groups, "
+            f"and {self.within:.0%} within them.{missed}"
         )
 
-    def _called(self, place: Any) -> str:
-        """Name a group; a number with what it is a number of."""
-        name = in_a_line(self.name[place])
+    def _label(self, group: Any) -> str:
+        """Return a group's name, with its attribute if the name is a number."""
+        name = in_a_line(self.name[group])
         return f"{in_a_line(self.attribute)} {name}" if name[:1].isdigit() else name
 
     def __str__(self) -> str:
@@ -142,26 +142,26 @@ class Groups(Frozen):
 
 
 def group_views(
-    groups: Any, losses: Losses, tally: Tally, spread: Spread, shown: bool
+    groups: Any, losses: Losses, tally: Tally, dispersion: Dispersion, shown: bool
 ) -> tuple[Groups, ...]:
-    """Return a view by each attribute given: a list, or a table with a column for each."""
+    """Return a view for each attribute; ``groups`` is a list, or a table of attributes."""
     return tuple(
-        _view(attribute, column, losses, tally, spread, shown)
+        _view(attribute, column, losses, tally, dispersion, shown)
         for attribute, column in read_columns(groups, "group")
     )
 
 
 def _view(
-    attribute: str, column: Any, losses: Losses, tally: Tally, spread: Spread, shown: bool
+    attribute: str, column: Any, losses: Losses, tally: Tally, dispersion: Dispersion, shown: bool
 ) -> Groups:
     names, codes = read_categories(column, losses.index, losses.n, "groups")
     k = len(names)
     if not names:
-        raise InputError(f"groups: nobody has a {in_a_line(attribute)}; every entry is blank.")
+        raise InputError(f"groups: column {in_a_line(attribute)} is blank for everybody.")
     if k > MOST_GROUPS and k > losses.n / 2:
         raise InputError(
-            f"groups: {in_a_line(attribute)} has {k:,} groups for {losses.n:,} people; group "
-            "people by what many of them share, e.g. age in decades rather than an id."
+            f"groups: {in_a_line(attribute)} has {k:,} groups for {losses.n:,} people. Use groups "
+            "that many people share, e.g. age in decades instead of an id."
         )
     of = codes[tally.rated]
     rates = tally.rates[tally.rated][of >= 0]
@@ -172,8 +172,8 @@ def _view(
     np.maximum.at(highest, of, rates)
     some = people > 0
     variance, between, within = np.full(k, nan), nan, nan
-    if not np.isnan(spread.sigma2.value):
-        variance, between, within = _shares(codes, k, losses, tally, spread)
+    if not np.isnan(dispersion.sigma2.value):
+        variance, between, within = _shares(codes, k, losses, tally, dispersion)
     return Groups(
         attribute=attribute,
         name=names,
@@ -190,27 +190,28 @@ def _view(
 
 
 def _shares(
-    codes: NDArray[np.intp], k: int, losses: Losses, tally: Tally, spread: Spread
+    codes: NDArray[np.intp], k: int, losses: Losses, tally: Tally, dispersion: Dispersion
 ) -> tuple[FloatArray, float, float]:
     """Return the de-noised variance within each group, and the shares between and within.
 
-    The estimator of :mod:`averagefair.auditing.spread`, for all people with a group and for each
-    group alone. Within groups it is pooled, sum_g (n_g - 1) sigma2_g / (n - k), so that groups
-    made at random have a share of about 0 between them, however many they are.
+    The estimator of :mod:`averagefair.auditing.dispersion` is applied to all people with a group,
+    and to each group alone. The estimates within groups are pooled:
+    sum_g (n_g - 1) sigma2_g / (n - k). So for random groups the share between groups is about 0,
+    whatever the number of groups.
     """
-    judged = tally.judged & (codes >= 0)
-    of, rates, noise = codes[judged], tally.rates[judged], spread.noise[judged]
-    own, places = np.where(judged, tally.rates, 0.0), np.where(judged, codes, 0)
-    scale = np.where(judged, tally.scale, 0.0)
+    estimable = tally.estimable & (codes >= 0)
+    of, rates, noise = codes[estimable], tally.rates[estimable], dispersion.noise[estimable]
+    own, group = np.where(estimable, tally.rates, 0.0), np.where(estimable, codes, 0)
+    scale = np.where(estimable, tally.scale, 0.0)
     sums = np.zeros((k, losses.units))  # C_j of each group
     for rows, counts, totals in losses.blocks():
         z = totals - counts * own[rows, None]
         height = len(z)
-        gather = csr_array((scale[rows], (places[rows], np.arange(height))), shape=(k, height))
+        gather = csr_array((scale[rows], (group[rows], np.arange(height))), shape=(k, height))
         sums += gather @ z
 
     def total(of: NDArray[np.intp], sums: FloatArray, sizes: FloatArray) -> FloatArray:
-        """Return (n - 1) sigma2 of each of the groups ``of``."""
+        """Return (n - 1) sigma2 of each group; ``of`` is the group of each person."""
         some = np.maximum(sizes, 1.0)
         off = rates - (np.bincount(of, rates, sizes.size) / some)[of]
         own = np.bincount(of, off**2 - noise, sizes.size)

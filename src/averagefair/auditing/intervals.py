@@ -1,11 +1,11 @@
-"""Each person's interval: what their true rate may be, given how many tasks they met.
+"""Individual confidence intervals: the range of a person's true rate, given their tasks.
 
-- Wilson's interval for counts: right on average over rates.
-- Clopper-Pearson's interval for counts: never less than it says.
-- The KL-Chernoff interval, m kl(E || p) <= ln(2 / delta), for means of numbers in [0, 1]: never
-  less than it says, a little wide.
+- Wilson's interval for counts: correct coverage on average over rates.
+- Clopper-Pearson's interval for counts: coverage is never below the nominal level.
+- The KL-Chernoff interval, m kl(E || p) <= ln(2 / delta), for means of numbers in [0, 1]: coverage
+  is never below the nominal level; somewhat wide.
 
-All take the person's tasks as independent draws.
+All of them treat a person's tasks as independent draws.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainccinv, betaincinv, ndtri, xlogy
 
-from averagefair.sample import FloatArray
+from averagefair._util.arrays import FloatArray
 
 Interval = tuple[FloatArray, FloatArray]
 
-# Of Newton's method; ten steps are usual.
+# Newton's method usually needs ten steps.
 MOST_STEPS = 60
 TOLERANCE = 1e-14
 TINY = 1e-300
@@ -39,7 +39,7 @@ def wilson(wrong: FloatArray, counted: FloatArray, delta: float) -> Interval:
     p = wrong / counted
     middle = (p + z * z / (2 * counted)) / (1 + z * z / counted)
     half = z * np.sqrt(p * (1 - p) / counted + (z / (2 * counted)) ** 2) / (1 + z * z / counted)
-    # At 0 and 1 the ends are 0 and 1 but for rounding.
+    # Set the ends at 0 and 1 exactly: otherwise rounding would move them.
     low = np.where(wrong == 0, 0.0, np.maximum(0.0, middle - half))
     return low, np.where(wrong == counted, 1.0, np.minimum(1.0, middle + half))
 
@@ -53,16 +53,16 @@ def clopper_pearson(wrong: FloatArray, counted: FloatArray, delta: float) -> Int
     >>> print(low.round(7), high.round(7))
     [0.0320709] [0.3789268]
     """
-    # Far fewer distinct counts than people: the quantiles are what costs.
-    pairs, place = np.unique(wrong + 1j * counted, return_inverse=True)
+    # Quantiles are slow, and there are far fewer distinct counts than people.
+    pairs, inverse = np.unique(wrong + 1j * counted, return_inverse=True)
     k, m = pairs.real, pairs.imag
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), m - k + 1, delta / 2), 0.0)
     high = np.where(k < m, betainccinv(k + 1, np.maximum(m - k, 1), delta / 2), 1.0)
-    return low[place], high[place]
+    return low[inverse], high[inverse]
 
 
 def kl_chernoff(rates: FloatArray, counted: FloatArray, delta: float) -> Interval:
-    """Return where counted * kl(rate || p) <= ln(2 / delta), for means of numbers in [0, 1].
+    """Return the p with counted * kl(rate || p) <= ln(2 / delta), for means of numbers in [0, 1].
 
     Examples
     --------
@@ -77,9 +77,9 @@ def kl_chernoff(rates: FloatArray, counted: FloatArray, delta: float) -> Interva
 def _kl_upper(rates: FloatArray, bound: FloatArray) -> FloatArray:
     """Return the largest p with kl(rate || p) <= bound, by Newton's method from above.
 
-    kl is convex in p, so Newton's steps from above never pass the root. Pinsker's inequality,
-    kl >= 2 (p - rate)^2, gives a start above; so does dropping the first term,
-    kl >= (1 - rate) ln(1 / (1 - p)) - entropy.
+    kl is convex in p, so Newton's steps from above never pass the root. Two bounds on kl give a
+    start above the root. Pinsker's inequality is kl >= 2 (p - rate)^2. Without the first term of
+    kl, the bound is kl >= (1 - rate) ln(1 / (1 - p)) - entropy.
     """
     entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
     below_one = np.exp(-(bound + entropy) / np.where(rates < 1, 1 - rates, 1.0))
@@ -97,45 +97,46 @@ def _kl_upper(rates: FloatArray, bound: FloatArray) -> FloatArray:
     return p
 
 
-class Evidence(NamedTuple):
-    """What an interval is made from, of people who have a rate.
+class Counts(NamedTuple):
+    """The counts behind individual intervals, for people who have a rate.
 
     Attributes
     ----------
     wrong, counted : arrays, shape (n,)
-        Losses added up, and how many.
-    whole : bool
-        Whether losses are 0 or 1 and each a draw of its own: then they are counts.
+        The sum of each person's losses, and the number of cells.
+    binary : bool
+        Whether losses are 0 or 1 and independent, so that ``wrong`` is a binomial count.
     largest, shared : arrays, shape (n,), or None
-        With families of tasks, each a draw of its own: the cells c_f of the largest, and the sum
-        of c_f^2.
+        Used if a person has several cells in a family of tasks; a family is one independent draw.
+        The number of cells c_f in the person's largest family, and the sum of c_f^2.
     """
 
     wrong: FloatArray
     counted: FloatArray
-    whole: bool
+    binary: bool
     largest: FloatArray | None = None
     shared: FloatArray | None = None
 
     def exact(self, delta: float) -> Interval:
-        """Return intervals that hold the true rate with a chance of at least 1 - delta."""
-        if self.whole:
+        """Return intervals that cover the true rate with probability at least 1 - delta."""
+        if self.binary:
             return clopper_pearson(self.wrong, self.counted, delta)
         return self.of_mean(self.wrong / self.counted, delta)
 
-    def usual(self, delta: float) -> Interval:
-        """Return intervals that hold the true rate about 1 - delta of the time."""
-        if self.whole:
+    def approximate(self, delta: float) -> Interval:
+        """Return intervals that cover the true rate with probability of about 1 - delta."""
+        if self.binary:
             return wilson(self.wrong, self.counted, delta)
         return self.of_mean(self.wrong / self.counted, delta)
 
     def of_mean(self, rates: FloatArray, delta: float) -> Interval:
-        """Return exact intervals for means in [0, 1] of as many draws.
+        """Return exact intervals for means in [0, 1] over the same cells.
 
-        With families the mean is sum_f (c_f / m) X_f. Chernoff's bound, log-moments being convex,
-        is no worse than for m / max_f c_f single draws; Hoeffding's is that for m^2 / sum_f c_f^2.
-        The one is narrow near 0 and 1, the other where families differ in size: half of delta for
-        each, and where both hold.
+        With families the mean is sum_f (c_f / m) X_f, where X_f is the draw of family f.
+        Log-moments are convex, so Chernoff's bound is at least as good as for m / max_f c_f single
+        draws. Hoeffding's bound equals that for m^2 / sum_f c_f^2 single draws. Chernoff's interval
+        is narrow near 0 and 1; Hoeffding's interval is narrow where family sizes differ. Each
+        interval gets delta / 2, and the result is the intersection of both.
         """
         if self.largest is None or self.shared is None:
             return kl_chernoff(rates, self.counted, delta)

@@ -1,24 +1,25 @@
-"""Tasks that were learned from: what an audit can say of them, and why no more.
+"""Learned tasks: what an audit can say about the tasks a fair model was trained on.
 
-A fair model brings rates together on the very tasks it is learned from: what somebody loses on one
-task is made up on another. A person's mistakes on these tasks are then no independent draws, not
-even for people who were not learned from. The noise of few tasks is estimated from how mistakes
-vary between tasks, so it is estimated wrongly. With 1,000 people and 20 tasks learned from at alpha
-0.05, the true differences of 600 new people came out as 0 in three of three synthetic populations;
-on 800 fresh tasks their standard deviation was 0.018 to 0.019. With fewer people to learn from it
-goes wrong less often. So the audit shows what was observed on these tasks, which is what a model
-promises for them, and estimates nothing about others.
+A fair model brings rates together on its training tasks: it offsets a person's mistakes on some
+tasks by correct decisions on others. So a person's mistakes on these tasks depend on each other,
+even for new people. The audit estimates noise from how mistakes vary between tasks. On these tasks
+it would estimate the noise wrongly.
+
+The size of the error was measured on three synthetic populations (1,000 people, 20 training tasks,
+alpha 0.05). On the training tasks, the estimated standard deviation of 600 new people's true rates
+was 0 each time. On 800 fresh tasks it was 0.018 to 0.019. With fewer training people, the error is
+less frequent.
+
+So the audit shows only what was observed on these tasks. A model's promise about its training tasks
+is about these observed rates. The audit estimates nothing about other tasks.
 """
 
 from __future__ import annotations
 
 WHY = (
-    "These tasks were learned from. Fair learning makes a person's mistakes on them offset each "
-    "other, so noise cannot be separated from true differences. The figures describe these tasks "
-    "only; nothing is estimated for true rates."
+    "The model was trained on these tasks. Fair training makes a person's mistakes on them offset "
+    "each other, so noise cannot be separated from true differences. The figures describe these "
+    "tasks only; true rates are not estimated."
 )
-REMEDY = (
-    "For tasks in general, audit tasks that were not learned from: hold tasks out, and get their "
-    "classifiers with `extend`."
-)
-REASON = "the tasks were learned from"
+REMEDY = "For conclusions about other tasks, audit held-out tasks, with classifiers from `extend`."
+REASON = "the model was trained on these tasks"

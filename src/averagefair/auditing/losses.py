@@ -1,8 +1,8 @@
-"""The losses: for each person and task, how surely the decision is wrong, and whether it counts.
+"""The losses: the probability of a wrong decision in each cell, and whether the cell counts.
 
-L_ij is the chance that person i is decided wrongly on task j; W_ij says whether the cell counts
-towards the rate. Everything an audit says is computed from these two tables, a block of people at
-a time.
+A cell is one person on one task. L_ij is the probability that the decision about person i on task j
+is wrong. W_ij says whether the cell counts towards the rate. The whole audit is computed from these
+two tables, one block of people at a time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from averagefair.blocks import row_blocks
+from averagefair._util.arrays import FloatArray
+from averagefair._util.text import counted
 from averagefair.errors import InputError, some_of
-from averagefair.protocols import Rate
-from averagefair.rows import FloatArray, read_signs
-from averagefair.sampling import check_ids
-from averagefair.tables import Table, align, names_or_default, read_categories, read_table
-from averagefair.text import counted
+from averagefair.game.protocols import Rate
+from averagefair.people.blocks import row_blocks
+from averagefair.people.draws import check_ids
+from averagefair.people.frames import Table, align, names_or_default, read_categories, read_table
+from averagefair.people.labels import read_signs
 
 BoolArray = NDArray[np.bool_]
 
@@ -29,16 +30,16 @@ NOT_COUNTED = np.int8(-1)
 
 
 class Block(NamedTuple):
-    """Some people's cells, added up within families of tasks.
+    """The cells of some people, summed within families of tasks.
 
     Attributes
     ----------
     rows : slice
         Which people.
     counts : array, shape (people, units)
-        W: how many cells count. Without families, 0 or 1.
+        W: the number of cells that count. Without families, 0 or 1.
     totals : array, shape (people, units)
-        W L: their losses, added up.
+        W L: the sum of their losses.
     """
 
     rows: slice
@@ -48,25 +49,26 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Losses:
-    """n people x m tasks: the chance that each is decided wrongly, where that counts.
+    """n people x m tasks: the probability of a wrong decision in each cell that counts.
 
     Attributes
     ----------
     cells : int8 or float array, shape (n, m)
-        0 and 1 where every decision is one or the other (-1 where it does not count), else chances
-        (NaN where it does not count).
+        int8, if no decision is a probability: 0 is right, 1 is wrong, -1 does not count. Otherwise
+        float: the probability of a wrong decision; NaN does not count.
     individual_names : array, shape (n,)
     task_names : tuple of str
     families : integer array, shape (m,), or None
-        The family of each task, from 0. Near-duplicates are one family: one draw from the world.
+        The family of each task, numbered from 0. Near-duplicates form one family and count as one
+        sampled task.
     family_names : tuple of str
     index : array, shape (n,), or None
-        The people's names, where they were given: what is said of the same people elsewhere is put
-        in their order.
+        The people's names, if they were given; other tables about these people are aligned to
+        them.
     named_tasks : bool
         Whether the tasks' names were given.
     fingerprints : array, shape (m,), or empty
-        A number for each task that differs, but for a chance in a billion, where labels differ.
+        A hash of each task's labels. Different labels collide about once in a billion.
     """
 
     cells: NDArray[Any]
@@ -90,25 +92,25 @@ class Losses:
 
     @property
     def units(self) -> int:
-        """Number of families, or of tasks where there are none."""
+        """Number of families, or of tasks if there are no families."""
         return self.m if self.families is None else len(self.family_names)
 
     @property
-    def whole(self) -> bool:
-        """Whether every decision is plainly right or wrong."""
+    def binary(self) -> bool:
+        """Whether every decision is either right or wrong, never a probability in between."""
         return self.cells.dtype == np.int8
 
     @cached_property
     def _by_family(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The tasks in the order of their families, and where each family begins."""
+        """The tasks sorted by family, and the start of each family."""
         assert self.families is not None
         order = np.argsort(self.families, kind="stable")
         return order, np.searchsorted(self.families[order], np.arange(self.units))
 
     def blocks(self, *, by_task: bool = False) -> Iterator[Block]:
-        """Yield everybody's cells, some people at a time, as float64; added up within families.
+        """Yield everybody's cells as float64, one block of people at a time, summed by family.
 
-        With ``by_task`` families are not added up.
+        With ``by_task`` the cells are not summed by family.
         """
         for rows in row_blocks(self.n, self.m):
             counts, totals = self._cells(rows)
@@ -117,7 +119,7 @@ class Losses:
             yield Block(rows, counts, totals)
 
     def by_family(self, values: FloatArray) -> FloatArray:
-        """Add up the columns of each family: (k, m) in, (k, units) out."""
+        """Sum the columns of each family: (k, m) in, (k, units) out."""
         if self.families is None:
             return values
         order, starts = self._by_family
@@ -126,24 +128,24 @@ class Losses:
     def _cells(self, rows: slice) -> tuple[FloatArray, FloatArray]:
         cells = self.cells[rows]
         counted = cells >= 0
-        if self.whole:
+        if self.binary:
             return counted.astype(np.float64), (cells > 0).astype(np.float64)
         return counted.astype(np.float64), np.where(counted, cells.astype(np.float64), 0.0)
 
     def same_families(self, other: Losses) -> bool:
-        """Tell whether the tasks are in the same families, or in none, in both."""
+        """Return whether both have the same families of tasks, or both have none."""
         if self.families is None or other.families is None:
             return self.families is other.families
         return np.array_equal(self.families, other.families)
 
     def take_people(self, people: BoolArray) -> Losses:
-        """Return these people alone, with the same tasks."""
+        """Return only these people, with the same tasks."""
         index = None if self.index is None else self.index[people]
         names = self.individual_names[people]
         return replace(self, cells=self.cells[people], individual_names=names, index=index)
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Losses:
-        """Return the same people with only the tasks of these positions."""
+        """Return only the tasks with these numbers, with the same people."""
         names = tuple(self.task_names[task] for task in tasks)
         families, family_names = None, ()
         if self.families is not None:
@@ -169,7 +171,7 @@ def read_losses(
     task_names: Sequence[Any] | NDArray[Any] | None = None,
     task_families: ArrayLike | None = None,
 ) -> Losses:
-    """Read labels and decisions; parameters as for :func:`averagefair.audit`."""
+    """Read labels and decisions; the parameters are those of :func:`averagefair.audit`."""
     right = read_table(labels, "labels", labels=True)
     made = read_table(decisions, "decisions", one_column=True)
     n, m = right.cells.shape
@@ -203,12 +205,13 @@ def read_losses(
 
 
 def _counting(rate: Rate) -> tuple[bool, bool]:
-    """Return whether a cell with label 0, and one with label 1, counts."""
+    """Return whether cells with label 0 count, and whether cells with label 1 count."""
     weights = rate.negatives, rate.positives
     if not set(weights) <= {0.0, 1.0} or weights == (0.0, 0.0):
         raise InputError(
-            "an audit is for rates that count a cell or do not (weights 0 and 1); rate "
-            f"{rate.name!r} weighs negatives {rate.negatives!r} and positives {rate.positives!r}."
+            "an audit needs a rate whose weights are 0 or 1, not both 0; rate "
+            f"{rate.name!r} weighs negatives {rate.negatives!r} and positives {rate.positives!r}. "
+            'Use rate="error".'
         )
     return rate.negatives == 1.0, rate.positives == 1.0
 
@@ -223,12 +226,12 @@ def _losses(
 ) -> tuple[NDArray[Any], FloatArray]:
     """Return the cells of the losses, and a fingerprint of each task's labels.
 
-    Cells are int8 as long as every decision is plainly right or wrong, floats from there on.
+    Cells are int8 if every decision is either right or wrong, else float.
     """
     n, m = labels.shape
     exact = chances.dtype if chances.dtype.kind == "f" else np.dtype(np.float64)
     out: NDArray[Any] = np.empty((n, m), dtype=np.int8)
-    # Sums of random whole numbers, below 2^53 and so exact, whichever way they are added up.
+    # Sums of whole numbers are exact in any order, as long as they stay below 2^53.
     keys: FloatArray = np.asarray(np.random.default_rng(0).integers(1, 2**31, n), dtype=float)
     fingerprints = np.zeros(m)
     for rows in row_blocks(n, m):
@@ -258,16 +261,16 @@ def _check_chances(
     people: NDArray[Any],
     task_names: Sequence[str],
 ) -> None:
-    """Refuse decisions outside [0, 1], and blanks where the label is known."""
+    """Refuse decisions outside [0, 1], and blank decisions for known labels."""
     wrong = observed & ~((chances >= 0) & (chances <= 1))
     if wrong.any():
         row, column = map(int, np.argwhere(wrong)[0])
         value = chances[row, column].item()
-        what = f"holds {value!r}" if value == value else "is blank though its label is known"
+        what = f"holds {value!r}" if value == value else "is blank, but its label is known"
         raise InputError(
-            "decisions must lie in [0, 1]: 0, 1, or the chance of deciding 1; row "
+            "decisions must lie in [0, 1]: 0, 1, or the probability of deciding 1; row "
             f"{first_row + row} (person {people[first_row + row]}), task {task_names[column]!r} "
-            f"{what}. Leave cells out by a blank label, or with observed=."
+            f"{what}. To leave a cell out, blank its label or use observed=."
         )
 
 
@@ -277,8 +280,8 @@ def _mask(cells: NDArray[Any]) -> BoolArray:
         if wrong.any():
             row, column = map(int, np.argwhere(wrong)[0])
             raise InputError(
-                "observed must say of each cell whether to look at it: True or False (1 or 0), "
-                f"without blanks; row {row}, column {column} holds {cells[row, column].item()!r}."
+                "observed must be True or False (1 or 0) for each cell, without blanks; "
+                f"row {row}, column {column} holds {cells[row, column].item()!r}."
             )
     return cells.astype(np.bool_, copy=False)
 
@@ -286,11 +289,12 @@ def _mask(cells: NDArray[Any]) -> BoolArray:
 def _people(names: Sequence[Any] | NDArray[Any] | None, n: int) -> NDArray[Any]:
     try:
         out = np.arange(n) if names is None else np.array(names)
-    except ValueError:  # of several kinds
+    except ValueError:  # the names have several types
         out = np.array(list(map(str, names or ())))
     if out.shape != (n,):
         raise InputError(
-            f"individual_names must give {counted(n, 'name')}, one for each; got {out.shape}."
+            f"individual_names must have {counted(n, 'name')}, one for each person; got shape "
+            f"{out.shape}."
         )
     return out
 
@@ -302,9 +306,9 @@ def _families(
         return None, ()
     names, codes = read_categories(families, task_names, len(task_names), "task_families")
     if (codes < 0).any():
-        blank = [task_names[int(place)] for place in np.flatnonzero(codes < 0)]
+        blank = [task_names[int(task)] for task in np.flatnonzero(codes < 0)]
         raise InputError(
-            f"task_families must name a family for each task; none for {some_of(blank)}. A task "
-            "that is like no other is a family of its own."
+            f"task_families must name a family for each task; none for {some_of(blank)}. Give a "
+            "task without near-duplicates a family of its own."
         )
     return codes, names

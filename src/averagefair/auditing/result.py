@@ -1,78 +1,78 @@
-"""What an audit found."""
+"""The result of an audit."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from averagefair.auditing.answer import Answer
+from averagefair._util.checks import number_below, positive_number, whole_number
+from averagefair._util.text import plain
+from averagefair.auditing.assessment import Assessment
 from averagefair.auditing.bounds import Bounds, bounds
 from averagefair.auditing.chance import ChanceTest
 from averagefair.auditing.curve import Curve
+from averagefair.auditing.dispersion import Dispersion
 from averagefair.auditing.estimates import Estimate
+from averagefair.auditing.evidence import Evidence
 from averagefair.auditing.exchangeability import Exchangeability
 from averagefair.auditing.groups import Groups
 from averagefair.auditing.learned import REMEDY, WHY
-from averagefair.auditing.losses import Losses
-from averagefair.auditing.people import People, evidence
-from averagefair.auditing.spread import Spread
-from averagefair.auditing.tally import Tally
-from averagefair.auditing.tasks import Tasks
+from averagefair.auditing.person_table import PersonTable
+from averagefair.auditing.task_table import TaskTable
 from averagefair.auditing.words import summary
-from averagefair.checks import number_below, positive_number, whole_number
 from averagefair.errors import InputError, extra
-from averagefair.sample import FloatArray
-from averagefair.text import plain
-from averagefair.windows import Window, fullest, narrowest
+from averagefair.game.windows import Window, fullest, narrowest
 
 TABLES = ("people", "tasks", "curve", "groups")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What an audit found. ``print`` it, or take the tables.
+    """The result of an audit. ``print`` it, or use its tables.
 
     Attributes
     ----------
     rate : str
         Which mistakes count.
     n, m : int
-        People and tasks in the tables given.
+        The numbers of people and tasks.
     confidence : float
     mean : Estimate
-        The mean individual rate, with an interval over people and tasks; over people alone for
-        tasks that were learned from, where it holds for people who were not learned from.
+        The mean individual rate, with an interval over people and tasks. For learned tasks (tasks
+        that the model was trained on) the interval is over people alone. It then holds for people
+        outside the training data.
     chance : ChanceTest
         Whether differences between people are more than chance.
-    spread : Spread
-        How far apart true rates are: ``sigma2`` with its interval, ``sigma``, ``upper`` (one-sided
+    dispersion : Dispersion
+        The variance of true rates: ``sigma2`` with its interval, ``sigma``, ``upper`` (one-sided
         bound), ``reliability``, ``tasks_needed()``.
     curve : Curve
         alpha(beta), the noise floor, the de-noised curve and Chebyshev's cap.
-    answer : Answer or None
-        Whether the requested alpha and beta are met; None where no alpha was requested.
-    people : People
-        Everybody's rate, interval, rank and flag.
-    tasks : Tasks
-        Every task's rate and influence on the spread.
+    assessment : Assessment or None
+        Whether the requested alpha and beta are met; None if no alpha was requested.
+    people : PersonTable
+        Each person's rate, interval, rank and flag.
+    tasks : TaskTable
+        Each task's rate and influence on ``dispersion.sigma2``.
     groups : tuple of Groups
-        A view by each attribute given.
+        One view for each attribute given.
     exchangeability : Exchangeability
-        Cochran's Q, an extra: exchangeability within tasks is not equality of rates.
+        Cochran's Q, an additional test: equal rates do not imply exchangeability within tasks.
     common_rate : float
-        What flags, sentences and pictures measure from: the centre of the window of width 2 alpha
-        that holds the most people; the mean rate where no alpha was requested. An estimate.
+        The reference rate of the flags, the summary and the plots. With alpha: the centre of the
+        window of width 2 alpha that holds the most people. Without alpha: the mean rate. Either is
+        an estimate.
     learned_tasks : bool
-        Whether the tasks were learned from. Then everything is as observed on these tasks, and
-        what would speak of true rates is absent: None or NaN.
+        Whether a model was trained on these tasks. If so, all figures are as observed on these
+        tasks, and all estimates for true rates are None or NaN.
     notes : tuple of str
-        What could not be told and why, and what to mind.
+        What is undefined and why, and caveats.
     seed : int
-        Where the random signs came from.
+        The seed of the random signs.
+    evidence : Evidence
+        The cells and counts behind these results; ``compare`` and ``drift`` use them.
     """
 
     rate: str
@@ -81,43 +81,36 @@ class Audit:
     confidence: float
     mean: Estimate
     chance: ChanceTest
-    spread: Spread
+    dispersion: Dispersion
     curve: Curve
-    answer: Answer | None
-    people: People
-    tasks: Tasks
+    assessment: Assessment | None
+    people: PersonTable
+    tasks: TaskTable
     groups: tuple[Groups, ...]
     exchangeability: Exchangeability
     common_rate: float
     learned_tasks: bool
     notes: tuple[str, ...]
     seed: int
-    _losses: Losses = field(repr=False)
-    _tally: Tally = field(repr=False)
-    _task_means: FloatArray = field(repr=False)
-
-    @cached_property
-    def _ordered(self) -> FloatArray:
-        """The rates of those who have one, ascending."""
-        return np.sort(self._tally.rates[self._tally.rated])
+    evidence: Evidence = field(repr=False)
 
     @property
     def range(self) -> Window:
-        """The smallest and the largest individual rate, noise and all."""
-        return narrowest(self._ordered, 0.0)
+        """The smallest and the largest observed rate, noise included."""
+        return narrowest(self.evidence.sorted_rates, 0.0)
 
     def window_at(self, beta: float) -> Window:
-        """Return the narrowest window that holds all but a share beta of the rates observed.
+        """Return the narrowest window that holds all but a share beta of the observed rates.
 
         Parameters
         ----------
         beta : float in [0, 1)
             The share of the people left out.
         """
-        return narrowest(self._ordered, number_below("beta", beta, 1.0))
+        return narrowest(self.evidence.sorted_rates, number_below("beta", beta, 1.0))
 
     def alpha_at(self, beta: float) -> float:
-        """Return alpha(beta) as observed: half the width of ``window_at(beta)``.
+        """Return alpha(beta) of the observed rates: half the width of ``window_at(beta)``.
 
         Parameters
         ----------
@@ -127,19 +120,19 @@ class Audit:
         return 0.5 * self.window_at(beta).width
 
     def beta_at(self, alpha: float) -> float:
-        """Return the share of the rates observed outside the fullest window of width 2 alpha.
+        """Return the share of observed rates outside the fullest window of width 2 alpha.
 
         Parameters
         ----------
         alpha : float
             Half the width of the window.
         """
-        return fullest(self._ordered, 2.0 * number_below("alpha", alpha, np.inf))[1]
+        return fullest(self.evidence.sorted_rates, 2.0 * number_below("alpha", alpha, np.inf))[1]
 
     def worst_off(self, count: int = 5) -> list[dict[str, Any]]:
-        """Return the rows of those with the highest rates, the worst first.
+        """Return the people with the highest rates, the highest first.
 
-        Of equal rates, first the one that more tasks stand behind.
+        Among equal rates, a higher ``low`` comes first, then more tasks.
 
         Parameters
         ----------
@@ -147,12 +140,12 @@ class Audit:
             How many people.
         """
         count = whole_number("count", count, least=0)
-        return self.people.rows(self._by_rate()[::-1][:count])
+        return self.people.rows(self.people.worst_first()[:count])
 
     def best_off(self, count: int = 5) -> list[dict[str, Any]]:
-        """Return the rows of those with the lowest rates, the best first.
+        """Return the people with the lowest rates, the lowest first.
 
-        Of equal rates, first the one that more tasks stand behind.
+        Among equal rates, a lower ``high`` comes first, then more tasks.
 
         Parameters
         ----------
@@ -160,57 +153,52 @@ class Audit:
             How many people.
         """
         count = whole_number("count", count, least=0)
-        people = self.people
-        order = np.lexsort((-people.tasks, people.high, people.rate))
-        return people.rows(order[: self._ordered.size][:count])
+        return self.people.rows(self.people.best_first()[:count])
 
-    def _by_rate(self) -> NDArray[np.intp]:
-        """Return who has a rate, from best off to worst off."""
-        order = np.lexsort((self.people.tasks, self.people.low, self.people.rate))
-        return order[: self._ordered.size]
+    def bounds(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
+        """Return bounds on the share of people more than alpha from a common rate.
 
-    def certificate(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
-        """Return bounds on the share of the population outside alpha that assume next to nothing.
+        The bounds are for the whole population, and need few assumptions.
 
         Parameters
         ----------
         alpha : float, optional
-            Default: the alpha requested of the audit.
+            Default: the alpha that the audit was called with.
         kappa : float in (0, 1], default 0.01
-            The share of people whose interval may miss.
+            The share of people whose interval may miss their true rate.
         """
-        if alpha is None and self.answer is None:
-            raise InputError("no alpha was requested of this audit: give certificate(alpha=...).")
-        alpha = self.answer.alpha if alpha is None and self.answer else alpha
+        if alpha is None and self.assessment is None:
+            raise InputError("this audit has no alpha: call bounds(alpha=...).")
+        alpha = self.assessment.alpha if alpha is None and self.assessment else alpha
         alpha = number_below("alpha", alpha, np.inf)
         positive_number("kappa", kappa, 1.0)
         if self.learned_tasks:
-            raise InputError(f"there is no certificate on these tasks. {WHY} {REMEDY}")
-        if not self._ordered.size:
+            raise InputError(f"there are no bounds for learned tasks. {WHY} {REMEDY}")
+        if not self.evidence.sorted_rates.size:
             return Bounds(alpha, 0.0, 1.0)
         delta = 1.0 - self.confidence
-        each = evidence(self._losses, self._tally).exact(kappa * delta / 2)
-        return bounds(alpha, each, kappa, delta)
+        intervals = self.evidence.counts().exact(kappa * delta / 2)
+        return bounds(alpha, intervals, kappa, delta)
 
     def plot(self) -> Any:
-        """Draw the audit: rates with intervals, the curve with its floor, the test (matplotlib).
+        """Draw the rates with intervals, the curve with its floor, and the test (matplotlib).
 
-        The figure is pyplot's: a notebook shows it, ``pyplot.show()`` opens it, and
+        The figure belongs to pyplot: a notebook shows it, ``pyplot.show()`` opens it, and
         ``pyplot.close()`` frees it.
 
         Returns
         -------
         Panels
             ``savefig(file)`` writes the figure; ``figure`` and ``axes`` are matplotlib's. To draw
-            one panel alone: :func:`~averagefair.auditing.figures.draw_rates`, ``draw_curve``,
+            one panel alone: :func:`~averagefair.showing.plots.audit.draw_rates`, ``draw_curve``,
             ``draw_chance``.
         """
-        from averagefair.auditing.figures import draw_audit
+        from averagefair.showing.plots.audit import draw_audit
 
         return draw_audit(self)
 
     def summary(self) -> str:
-        """Return what was found in plain words."""
+        """Return the results in plain words."""
         return summary(self)
 
     def __str__(self) -> str:
@@ -238,8 +226,8 @@ class Audit:
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain numbers, lists and words; what is unknown is None."""
-        test, apart = self.chance, self.spread
+        """Return the audit as plain numbers, lists and strings; unknown values are None."""
+        test, dispersion = self.chance, self.dispersion
         out: dict[str, Any] = plain(
             {
                 "rate": self.rate,
@@ -249,18 +237,18 @@ class Audit:
                 "mean": self.mean.to_dict(),
                 "range": self.range._asdict(),
                 "chance": {"p": test.p, "statistic": test.statistic, "smallest": test.smallest},
-                "spread": {
-                    "sigma2": apart.sigma2.to_dict(),
-                    "sigma": apart.sigma,
-                    "sd": apart.sd,
-                    "upper": apart.upper,
-                    "reliability": apart.reliability,
-                    "tasks_needed": apart.tasks_needed(),
+                "dispersion": {
+                    "sigma2": dispersion.sigma2.to_dict(),
+                    "sigma": dispersion.sigma,
+                    "sd": dispersion.sd,
+                    "upper": dispersion.upper,
+                    "reliability": dispersion.reliability,
+                    "tasks_needed": dispersion.tasks_needed(),
                 },
                 "common_rate": self.common_rate,
                 "learned_tasks": self.learned_tasks,
                 "curve": self.curve.to_dict(),
-                "answer": self.answer and self.answer.to_dict(),
+                "assessment": self.assessment and self.assessment.to_dict(),
                 "people": self.people.to_dict(),
                 "tasks": self.tasks.to_dict(),
                 "groups": [view.to_dict() for view in self.groups],

@@ -1,4 +1,4 @@
-"""The tally: everybody's rate and every task's, counted from the losses in one pass."""
+"""The tally: the rate of each person and each task, counted in one pass over the losses."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair._util.arrays import FloatArray
 from averagefair.auditing.losses import BoolArray, Losses
-from averagefair.sample import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What counts and what went wrong, by person and by task.
+    """Numbers of cells and of mistakes, by person and by task.
 
     Attributes
     ----------
     counted : array, shape (n,)
-        m_i: how many of each person's cells count.
+        m_i: how many of the person's cells count.
     units : array, shape (n,)
-        How many families of tasks those cells are of; without families, m_i.
+        The number of task families these cells belong to; without families, m_i.
     largest : array, shape (n,)
-        How many of the person's cells are in the family with most of them; without families, 1.
+        The person's number of cells in their largest family; without families, 1.
     shared : array, shape (n,)
-        sum_f c_f^2, c_f being the person's cells in family f; without families, m_i.
+        sum_f c_f^2, where c_f is the person's number of cells in family f; without families, m_i.
     freedom : array, shape (n,)
-        What :func:`freedom` says of the sizes c_f. Without families, 1 - 1 / m_i.
+        :func:`freedom` of the sizes c_f; without families, 1 - 1 / m_i.
     wrong : array, shape (n,)
         The sum of each person's losses.
     task_counted, task_wrong : arrays, shape (m,)
-        The same by task.
+        For each task: the number of cells that count, and the sum of losses.
     unit_counted : array, shape (units,)
-        Cells that count, by family; without families, by task.
+        The number of cells that count in each family; without families, in each task.
     squares : float
         The sum of the squared losses.
     """
@@ -52,7 +52,7 @@ class Tally:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """E_i: everybody's rate, shape (n,); NaN where nothing counts."""
+        """E_i: each person's rate, shape (n,); NaN if none of their cells counts."""
         return self.wrong / np.where(self.counted > 0, self.counted, np.nan)
 
     @cached_property
@@ -61,34 +61,35 @@ class Tally:
         return self.counted > 0
 
     @cached_property
-    def judged(self) -> BoolArray:
-        """Who has two tasks (families) or more, so that their noise can be told; shape (n,)."""
+    def estimable(self) -> BoolArray:
+        """Who has two or more tasks (families), so that noise can be estimated; shape (n,)."""
         return self.units >= 2
 
     @cached_property
     def scale(self) -> FloatArray:
-        """1 / sqrt(D_i), shape (n,); 0 for who has fewer than two tasks (families).
+        """1 / sqrt(D_i), shape (n,); 0 for people with fewer than two tasks (families).
 
         D_i = m_i^2 freedom_i, which is m_i (m_i - 1) without families.
         """
-        safe = np.where(self.judged, self.counted * np.sqrt(self.freedom), 1.0)
-        return np.where(self.judged, 1.0, 0.0) / safe
+        safe = np.where(self.estimable, self.counted * np.sqrt(self.freedom), 1.0)
+        return np.where(self.estimable, 1.0, 0.0) / safe
 
     @cached_property
     def mean(self) -> float:
-        """The mean of the rates, over those who have one; NaN where nobody has."""
+        """The mean rate over people who have a rate; NaN if nobody has a rate."""
         return float(self.rates[self.rated].mean()) if self.rated.any() else float("nan")
 
     @cached_property
     def live(self) -> NDArray[np.intp]:
-        """The families (tasks) in which anything counts."""
+        """The families (tasks) with at least one cell that counts."""
         return np.flatnonzero(self.unit_counted > 0)
 
     @cached_property
     def task_factor(self) -> float:
-        """What a sum of squares over tasks is multiplied by to make a variance; NaN for one task.
+        """The factor that turns a sum of squares over tasks into a variance; NaN for one task.
 
-        u / (u - 1) for u tasks; for families, 1 / freedom of their sizes.
+        For u tasks the factor is u / (u - 1). For families it is 1 / :func:`freedom` of their
+        sizes.
         """
         sizes = self.unit_counted[self.live]
         if sizes.size < 2:
@@ -105,7 +106,7 @@ class Tally:
 
 
 def tally(losses: Losses) -> Tally:
-    """Count, in one pass over the losses.
+    """Count cells and mistakes in one pass over the losses.
 
     Examples
     --------
@@ -142,15 +143,16 @@ def tally(losses: Losses) -> Tally:
 
 
 def freedom(first: Any, second: Any, third: Any) -> Any:
-    """Return the share of a mean's noise that is left in deviations from it, by sizes of families.
+    """Return the share of a mean's noise that remains in deviations from the mean.
 
-    Of families with c_f cells, the cells of each being copies of one draw, the mean has a variance
-    of sum_f c_f^2 / m^2 (times that of a draw), and the deviations, added up within families,
-    squared and added up, come to m^2 times that times
+    Suppose the c_f cells of family f are copies of one draw. The mean then has variance
+    sum_f c_f^2 / m^2, in units of the variance of a draw. Sum the deviations within each family,
+    square these sums and add them up. The expected total is m^2 times the variance of the mean,
+    times
 
         1 - 2 sum_f c_f^3 / (m sum_f c_f^2) + sum_f c_f^2 / m^2.
 
-    With u families of one size that is 1 - 1 / u.
+    For u families of equal size this is 1 - 1 / u.
 
     Parameters
     ----------

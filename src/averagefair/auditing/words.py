@@ -1,4 +1,4 @@
-"""Plain words: what an audit found, for somebody who has to act on it."""
+"""The summary: what an audit found, in plain words, for somebody who has to act on it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from averagefair._util.names import in_a_line
+from averagefair._util.text import counted, percent
 from averagefair.auditing.chance import ChanceTest
+from averagefair.auditing.dispersion import Dispersion
 from averagefair.auditing.estimates import Estimate
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.losses import Losses
-from averagefair.auditing.spread import Spread
 from averagefair.auditing.tally import Tally
 from averagefair.errors import some_of
-from averagefair.names import in_a_line
-from averagefair.rates import spoken
-from averagefair.text import counted, percent
-from averagefair.windows import ROUNDING
+from averagefair.game.rates import spoken
+from averagefair.game.windows import ROUNDING
 
 if TYPE_CHECKING:
     from averagefair.auditing.result import Audit
 
-# Up to which share of noise each wording holds.
+# Each wording holds for shares of noise below its number.
 SHARES = (
     (0.05, "hardly any"),
     (0.15, "about a tenth"),
@@ -35,31 +35,31 @@ SHARES = (
     (0.92, "most"),
     (0.99, "nearly all"),
 )
-# The beta the summary speaks of where none was requested.
+# The summary uses this beta if none was requested.
 USUAL_BETA = 0.05
 RELIABLE = 0.8
 
 
 def summary(audit: Audit) -> str:
-    """Return what was found, a paragraph for each question."""
-    parts = [_head(audit), _rates(audit), _chance(audit), _nearness(audit)]
+    """Return what was found, one paragraph for each question."""
+    parts = [_head(audit), _rates(audit), _chance(audit), _band(audit)]
     if audit.learned_tasks:
         parts.insert(1, f"{WHY} {REMEDY}")
-    if audit.answer is not None:
-        parts.append(audit.answer.statement())
+    if audit.assessment is not None:
+        parts.append(audit.assessment.statement())
     parts += [_ends(audit), _flags(audit), _reliability(audit)]
     parts += [view.statement() for view in audit.groups]
     parts += [f"Note: {note}" for note in audit.notes]
     return "\n".join(part for part in parts if part)
 
 
-def _evident(audit: Audit) -> bool:
+def _significant(audit: Audit) -> bool:
     return audit.chance.p <= 1.0 - audit.confidence
 
 
 def _units(audit: Audit, count: int | None = None) -> str:
-    number = audit.spread.units if count is None else count
-    if audit._losses.families is not None:
+    number = audit.dispersion.units if count is None else count
+    if audit.evidence.in_families:
         return counted(number, "family of tasks", "families of tasks")
     return counted(number, "task")
 
@@ -68,10 +68,10 @@ def _head(audit: Audit) -> str:
     share = int(audit.people.tasks.sum()) / (audit.n * audit.m)
     cells = "" if share == 1 else f"; {share:.0%} of the cells count"
     people, tasks = counted(audit.n, "person", "people"), counted(audit.m, "task")
+    if audit.evidence.in_families:
+        tasks += f" in {counted(audit.evidence.losses.units, 'family', 'families')}"
     if audit.learned_tasks:
-        tasks = f"{tasks} that {'was' if audit.m == 1 else 'were'} learned from"
-    if audit._losses.families is not None:
-        tasks += f" in {counted(audit._losses.units, 'family', 'families')}"
+        tasks += " that the model was trained on"
     return f"Audit of individual {spoken(audit.rate)} rates: {people}, {tasks}{cells}."
 
 
@@ -80,130 +80,129 @@ def _rates(audit: Audit) -> str:
     if np.isnan(audit.mean.value):
         return f"Nobody's {rate} rate is defined: no cell counts."
     low, high = audit.range
-    mean = f"the mean is {audit.mean.value:.3f}"
+    mean = f"The mean is {audit.mean.value:.3f}"
     if not np.isnan(audit.mean.low):
         ends = max(0.0, audit.mean.low), min(1.0, audit.mean.high)
-        over = ", over people who were not learned from" if audit.learned_tasks else ""
-        mean += f" ({percent(audit.confidence)} interval {ends[0]:.3f} to {ends[1]:.3f}{over})"
+        over = ", for people outside the training data" if audit.learned_tasks else ""
+        mean += f" ({percent(audit.confidence)} CI {ends[0]:.3f} to {ends[1]:.3f}{over})"
     if high - low <= ROUNDING:
-        return f"Everybody's {rate} rate is the same; {mean}."
-    text = f"Individual {rate} rates run from {low:.2f} to {high:.2f}; {mean}."
+        return f"All individual {rate} rates are equal. {mean}."
+    text = f"Individual {rate} rates range from {low:.2f} to {high:.2f}. {mean}."
     if audit.learned_tasks:
-        return f"{text} Their standard deviation is {audit.spread.sd:.3f}, as observed."
-    noise = 1.0 - audit.spread.reliability
-    if np.isnan(noise) or not _evident(audit):
+        return f"{text} The observed standard deviation is {audit.dispersion.sd:.3f}."
+    noise = 1.0 - audit.dispersion.reliability
+    if np.isnan(noise) or not _significant(audit):
         return text
-    said = next((words for bound, words in SHARES if noise < bound), "all")
-    return f"{text} {said.capitalize()} of the variance between people is noise of {_units(audit)}."
+    share = next((words for bound, words in SHARES if noise < bound), "all")
+    return (
+        f"{text} {share.capitalize()} of the variance between people is sampling noise "
+        f"({_units(audit)})."
+    )
 
 
 def _chance(audit: Audit) -> str:
-    test, apart = audit.chance, audit.spread
-    if np.isnan(test.p) or test.units < 2 or np.isnan(apart.sigma2.value):
+    test, dispersion = audit.chance, audit.dispersion
+    if np.isnan(test.p) or test.units < 2 or np.isnan(dispersion.sigma2.value):
         return ""
-    if _evident(audit):
-        low, high = sqrt(apart.sigma2.low), sqrt(apart.sigma2.high)
+    if _significant(audit):
+        low, high = sqrt(dispersion.sigma2.low), sqrt(dispersion.sigma2.high)
         return (
             f"Differences between people are more than chance (p = {test.p:.3g}). True rates "
-            f"differ by a standard deviation of about {apart.sigma:.3f} "
-            f"({percent(audit.confidence)} interval {low:.3f} to {high:.3f})."
+            f"have a standard deviation of about {dispersion.sigma:.3f} "
+            f"({percent(audit.confidence)} CI {low:.3f} to {high:.3f})."
         )
-    text = f"Differences between people may be chance alone (p = {test.p:.3g})."
-    if np.isnan(apart.upper):
-        return f"{text} How far true rates differ is unknown."
+    text = f"Inconclusive: differences between people may be chance alone (p = {test.p:.3g})."
+    if np.isnan(dispersion.upper):
+        return f"{text} The standard deviation of true rates is unknown."
     return (
-        f"{text} With {_units(audit)}, true rates may still differ by a standard deviation of up "
-        f"to {apart.upper:.3f} ({percent(audit.confidence)} bound)."
+        f"{text} With {_units(audit)}, true rates may still have a standard deviation of up to "
+        f"{dispersion.upper:.3f} ({percent(audit.confidence)} bound)."
     )
 
 
-def _nearness(audit: Audit) -> str:
+def _band(audit: Audit) -> str:
     if np.isnan(audit.mean.value):
         return ""
     beta = USUAL_BETA
-    if audit.answer is not None and audit.answer.beta > 0:
-        beta = audit.answer.beta
-    at = audit.curve.at(beta)
+    if audit.assessment is not None and audit.assessment.beta > 0:
+        beta = audit.assessment.beta
+    row = audit.curve.at(beta)
     text = (
-        f"All but {percent(beta)} of the people fit in a band of \u00b1{at['alpha']:.3f}, as "
-        "observed"
+        f"A band of \u00b1{row['alpha']:.3f} holds all but {percent(beta)} of the observed rates."
     )
     if audit.chance.units >= 2:
-        text += f"; if all true rates were equal, noise alone would make it \u00b1{at['floor']:.3f}"
-    said = []
-    if _evident(audit) and not np.isnan(at["denoised"]):
-        said.append(f"about \u00b1{at['denoised']:.3f}")
-    if at["cap"] < 0.5:  # everybody is within 0.5 of one half
-        said.append(f"at most \u00b1{at['cap']:.3f} by the {percent(audit.confidence)} bound")
-    return f"{text}. Without the noise it is {', and '.join(said)}." if said else f"{text}."
+        floor = f"\u00b1{row['floor']:.3f}"
+        text += f" If all true rates were equal, noise alone would give a band of {floor}."
+    parts = []
+    if _significant(audit) and not np.isnan(row["denoised"]):
+        parts.append(f"about \u00b1{row['denoised']:.3f}")
+    if row["cap"] < 0.5:  # every rate is within 0.5 of one half
+        parts.append(f"at most \u00b1{row['cap']:.3f} ({percent(audit.confidence)} bound)")
+    return f"{text} For true rates the band is {', and '.join(parts)}." if parts else text
 
 
 def _ends(audit: Audit) -> str:
     if np.isnan(audit.mean.value) or audit.range.width <= ROUNDING:
         return ""
-    few = min(3, audit._ordered.size // 2)
+    few = min(3, audit.evidence.sorted_rates.size // 2)
     worst, best = audit.worst_off(few), audit.best_off(few)
     return f"Worst off: {_people(audit, worst)}. Best off: {_people(audit, best)}."
 
 
 def _people(audit: Audit, rows: list[dict[str, Any]]) -> str:
-    """Name some people with their rates; with their tasks, where not everybody has the same."""
+    """Name some people with their rates, and their numbers of tasks if these differ."""
     counts = audit.people.tasks
     same = bool((counts == counts[0]).all())
-    said = []
+    parts = []
     for row in rows:
-        of = "" if same else f" of {counted(row['tasks'], 'task')}"
-        said.append(f"{_called(row['name'])} ({row['rate']:.2f}{of})")
+        tasks = "" if same else f", {counted(row['tasks'], 'task')}"
+        parts.append(f"{_person(row['name'])} ({row['rate']:.2f}{tasks})")
     rates = audit.people.rate
     more = int(np.count_nonzero(rates == rows[-1]["rate"]))
     more -= sum(row["rate"] == rows[-1]["rate"] for row in rows)
-    return ", ".join(said) + (f" and {more:,} more at {rows[-1]['rate']:.2f}" if more else "")
+    return ", ".join(parts) + (f" and {more:,} more at {rows[-1]['rate']:.2f}" if more else "")
 
 
-def _called(name: Any) -> str:
+def _person(name: Any) -> str:
     return in_a_line(name) if isinstance(name, str) else f"person {in_a_line(name)}"
 
 
 def _flags(audit: Audit) -> str:
+    """Name the people whose rates are clearly above the common rate plus alpha."""
     if np.isnan(audit.mean.value) or audit.range.width <= ROUNDING:
         return ""
-    if audit.learned_tasks:
-        return _above(audit)
-    than = f"the estimated mean rate of {audit.common_rate:.3f}"
-    if audit.answer is not None:
-        than = f"the estimated common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
-    sure = f"with {percent(audit.confidence)} confidence for all at once"
-    flagged = audit._by_rate()[::-1]
-    flagged = flagged[audit.people.flagged[flagged]]
-    if not flagged.size:
-        return f"Of nobody can it be said, {sure}, that they are worse off than {than}."
-    names = some_of([*map(_called, audit.people.name[flagged].tolist())])
-    return f"Worse off than {than}, {sure}: {names}."
-
-
-def _above(audit: Audit) -> str:
-    """Say who is above the common rate plus alpha on tasks that were learned from."""
-    if audit.answer is None:
+    if audit.learned_tasks and audit.assessment is None:
         return ""
-    limit = f"the common rate of {audit.common_rate:.3f} plus {audit.answer.alpha:g}"
-    flagged = audit._by_rate()[::-1]
-    flagged = flagged[audit.people.flagged[flagged]]
-    names = some_of([*map(_called, audit.people.name[flagged].tolist())]) or "nobody"
-    return f"Above {limit}, as observed on these tasks: {names}."
+    head, limit = "", f"the estimated mean rate of {audit.common_rate:.3f}"
+    if audit.assessment is not None:
+        about = "" if audit.learned_tasks else "about "
+        head = f"The common rate is {about}{audit.common_rate:.3f}. "
+        above = audit.common_rate + audit.assessment.alpha
+        limit = f"{above:.3f}, the common rate plus alpha"
+    rows = audit.people.worst_first()
+    names = audit.people.name[rows[audit.people.flagged[rows]]].tolist()
+    listed = some_of([*map(_person, names)])
+    if audit.learned_tasks:
+        return f"{head}Above {limit}, on these tasks: {listed or 'nobody'}."
+    level = percent(audit.confidence)
+    certainty = f"({level}, corrected for {counted(rows.size, 'comparison')})"
+    if not names:
+        return f"{head}No individual's rate is clearly above {limit} {certainty}."
+    return f"{head}Clearly above {limit} {certainty}: {listed}."
 
 
 def _reliability(audit: Audit) -> str:
-    share = audit.spread.reliability
-    if np.isnan(share) or share == 0 or not _evident(audit):
+    share = audit.dispersion.reliability
+    if np.isnan(share) or share == 0 or not _significant(audit):
         return ""
     text = (
         f"Reliability {share:.2f}: on as many other tasks of this kind, people's rates would "
-        f"correlate by about {share:.2f} with these."
+        f"correlate at about {share:.2f} with the rates here."
     )
     if share >= RELIABLE:
         return text
-    needed = int(np.ceil(audit.spread.tasks_needed(RELIABLE) - 1e-9))
-    return f"{text} For {RELIABLE:g} it takes about {_units(audit, needed)}."
+    needed = int(np.ceil(audit.dispersion.tasks_needed(RELIABLE) - 1e-9))
+    return f"{text} A reliability of {RELIABLE:g} needs about {_units(audit, needed)}."
 
 
 def notes(
@@ -211,80 +210,79 @@ def notes(
     tally: Tally,
     mean: Estimate,
     test: ChanceTest,
-    apart: Spread,
+    dispersion: Dispersion,
     confidence: float,
     learned_tasks: bool = False,
 ) -> tuple[str, ...]:
-    """Return what could not be told and why, and what to mind."""
+    """Return what is undefined and why, and caveats."""
     out = _left_out(losses, tally, learned_tasks)
     if learned_tasks:
         return tuple(out)
-    out += _undefined(losses, tally, mean, apart)
+    out += _undefined(losses, tally, mean, dispersion)
     if test.units > 1 and test.p < 1 and test.smallest > 1.0 - confidence:
         out.append(
-            f"over this few tasks the smallest p-value possible is {test.smallest:.3g}: the test "
-            "can show nothing."
+            f"with so few tasks the smallest possible p-value is {test.smallest:.3g}, so the test "
+            "cannot reach significance."
         )
     return tuple(out)
 
 
 def _left_out(losses: Losses, tally: Tally, learned_tasks: bool) -> list[str]:
     unit = "task" if losses.families is None else "family of tasks"
-    nobody = [*map(_called, losses.individual_names[~tally.rated].tolist())]
-    thin = [*map(_called, losses.individual_names[tally.rated & ~tally.judged].tolist())]
-    empty = [losses.task_names[int(place)] for place in np.flatnonzero(tally.task_counted == 0)]
+    unrated = [*map(_person, losses.individual_names[~tally.rated].tolist())]
+    single = [*map(_person, losses.individual_names[tally.rated & ~tally.estimable].tolist())]
+    empty = [losses.task_names[int(task)] for task in np.flatnonzero(tally.task_counted == 0)]
     out = []
-    if nobody:
-        out.append(f"no rate, since none of their cells counts: {some_of(nobody)}.")
-    if thin and not learned_tasks:
-        out.append(
-            f"with a single {unit} that counts, left out where noise is taken off: {some_of(thin)}."
-        )
+    if unrated:
+        out.append(f"no rate, because none of their cells counts: {some_of(unrated)}.")
+    if single and not learned_tasks:
+        out.append(f"left out of noise estimates, with only one {unit}: {some_of(single)}.")
     if empty:
-        out.append(f"tasks in which nothing counts are left out: {some_of(empty)}.")
+        out.append(f"tasks left out, because none of their cells counts: {some_of(empty)}.")
     return out
 
 
-def _undefined(losses: Losses, tally: Tally, mean: Estimate, apart: Spread) -> list[str]:
+def _undefined(losses: Losses, tally: Tally, mean: Estimate, dispersion: Dispersion) -> list[str]:
     n, units = int(np.count_nonzero(tally.rated)), tally.live.size
     unit, plural = ("task", "tasks") if losses.families is None else ("family", "families")
     if n == 0:
         return []
     if n == 1:
-        return ["with one person there is nobody to compare with, and no interval for the mean."]
+        return ["with one person there is no comparison and no interval for the mean."]
     if units == 1:
         return [
-            f"with one {unit} that counts, noise and true differences cannot be told apart: the "
-            "mean's interval, the test and the de-noised spread are undefined."
+            f"with one {unit} that counts, noise and true differences cannot be separated. The "
+            "mean's interval, the chance test and the dispersion are undefined."
         ]
     rates = tally.rates[tally.rated]
-    spotless = {0.0: "right", 1.0: "wrong"}.get(mean.value)
-    same = f"every decision that counts was {spotless}" if spotless else "all losses are alike"
+    outcome = {0.0: "right", 1.0: "wrong"}.get(mean.value)
+    same = f"every decision that counts was {outcome}" if outcome else "all losses are equal"
     alike = np.isnan(mean.low) and np.ptp(rates) <= ROUNDING
     out = []
     if alike:
         out.append(
-            f"{same}, so nothing shows how rates would vary: no interval for the mean, no "
-            "reliability, and no bound on the spread."
+            f"{same}, so the data show no variation. There is no interval for the mean, no "
+            "reliability and no bound on the dispersion."
         )
-    elif np.isnan(apart.upper) and not np.isnan(apart.sigma2.value):
+    elif np.isnan(dispersion.upper) and not np.isnan(dispersion.sigma2.value):
         out.append(
-            f"no bound on the true spread: every person and every {unit} affects the estimate "
-            "alike, so the data do not show how uncertain it is."
+            f"there is no bound on the dispersion: every person and every {unit} affects the "
+            "estimate equally, so its uncertainty is unknown."
         )
-    if apart.raw == 0 and not alike:
-        out.append("all rates are the same, so there is no reliability to speak of.")
-    if np.isnan(apart.sigma2.value):
+    if dispersion.raw == 0 and not alike:
+        out.append("all rates are equal, so the reliability is undefined.")
+    if np.isnan(dispersion.sigma2.value):
         out.append(
-            f"fewer than two people have two {plural} that count: noise cannot be taken off."
+            f"fewer than two people have two {plural} that count, so noise cannot be removed."
         )
-    if apart.below_chance:
+    if dispersion.below_chance:
         out.append(
-            "rates are nearer to each other than chance alone would make them (the de-noised "
-            f"variance came out at {apart.sigma2.value:.2g}). That happens over few tasks, and "
-            "where a model was fitted to these very tasks. If it was, audit with "
-            "learned_tasks=True (--learned-tasks)."
+            "rates are closer together than chance would make them (de-noised variance "
+            f"{dispersion.sigma2.value:.2g}). This happens with few tasks, or if the model was "
+            "trained on these tasks. If it was, audit with learned_tasks=True (--learned-tasks)."
         )
     if units <= 60 and min(mean.value, 1 - mean.value) <= 0.06 and not alike:
-        out.append("rates this low over so few tasks make intervals a little short.")
+        out.append(
+            "with rates so close to 0 or 1 and so few tasks, intervals are slightly too narrow."
+        )
     return out

@@ -1,8 +1,8 @@
 """The command line: a thin layer over the public names, one file for each command.
 
-Exit codes: 0 done; 1 done, but what was asked for was not met; 2 bad input; 3 a failure inside; 4
-ended early, by a limit, Ctrl-C or SIGTERM, with the best answer so far saved; 130 and 143: by
-Ctrl-C or SIGTERM, with nothing to save.
+Exit codes: 0 done; 1 done, but the request was not met; 2 bad input; 3 internal error; 4 ended
+early by a limit, Ctrl-C or SIGTERM, with the best answer so far saved; 130 and 143: ended by
+Ctrl-C or SIGTERM with nothing to save.
 With ``--json`` the result is one JSON object on standard output; messages go to standard error.
 """
 
@@ -11,24 +11,34 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Any
 
 
 def main() -> None:
-    """Run the command line, and leave with its exit code."""
+    """Run ``averagefair`` and exit with its code."""
+    run(_app, "averagefair")
+
+
+def run(make_app: Callable[[], Any], name: str) -> None:
+    """Run a command line and exit with its code.
+
+    Parameters
+    ----------
+    make_app : callable
+        Return the typer application; called after signals and streams are set up.
+    name : str
+        The program's name in its help.
+    """
     code: Any = 0
     signal.signal(signal.SIGTERM, _terminate)
     _fill_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
-        # Names of files may hold what is no letter, or none that the terminal knows.
+        # File names may hold characters that the terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app = _app()
-        if "--json" in sys.argv:
-            code = _for_programs(app)
-        else:
-            app(prog_name="averagefair")
+        make_app()(prog_name=name)
     except SystemExit as end:
         code = end.code
     except KeyboardInterrupt as end:
@@ -36,29 +46,28 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    # At once: threads that pyarrow may have left would abort the process on its way out, and a
-    # build that goes by the exit code would be told something else.
+    # Exit without clean-up: leftover pyarrow threads could abort the process and change the code.
     os._exit(code if isinstance(code, int) else 0)
 
 
 def _fill_closed_streams() -> None:
-    """Let nothing else get the numbers of streams that are closed (``2>&-``).
+    """Open the null device in place of closed standard streams (``2>&-``).
 
-    The next file to be opened would get such a number, and what libraries say would be written
-    into it. Messages are lost, as was asked for; a closed standard output is told of where it is
-    needed.
+    Otherwise the next file to be opened gets the stream's number, and messages of libraries are
+    written into that file. Messages to a closed standard error are lost. A command that needs
+    standard output reports that it is closed.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end (SIGTERM): as Ctrl-C does, with the best answer so far kept."""
+    """SIGTERM, handled as Ctrl-C: the best answer so far is saved."""
 
     code = 143
 
@@ -74,22 +83,8 @@ def _app() -> Any:
         if error.name is None or error.name.split(".")[0] == "averagefair":
             raise
         sys.stderr.write(
-            f"error: the command line needs {error.name}, which is not installed: "
+            f"error: the command line needs {error.name}, which is not installed. Run: "
             "pip install 'averagefair[cli]'\n"
         )
         sys.exit(2)
     return app
-
-
-def _for_programs(app: Any) -> int:
-    """Run a command whose complaints, those about its options too, are wanted as JSON."""
-    from averagefair.cli.speech import BAD_INPUT, complain
-
-    try:
-        code = app(prog_name="averagefair", standalone_mode=False)
-    except Exception as error:
-        if not hasattr(error, "format_message"):  # what typer raises of options it cannot read
-            raise
-        complain(error.format_message())
-        return BAD_INPUT
-    return code if isinstance(code, int) else 0

@@ -1,4 +1,4 @@
-"""All commands together: how they fail, how they warn, how they answer."""
+"""The application: all commands, and how they warn and fail."""
 
 from __future__ import annotations
 
@@ -6,37 +6,35 @@ import traceback
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from averagefair.cli.audit import audit
+from averagefair.cli.console import BAD_INPUT, FAILED, STOPPED, complain, listen, say, silence
 from averagefair.cli.demo import demo
 from averagefair.cli.extend import extend
 from averagefair.cli.fit import fit
 from averagefair.cli.frontier import frontier
 from averagefair.cli.predict import predict
-from averagefair.cli.reproduce import reproduce
-from averagefair.cli.speech import BAD_INPUT, FAILED, STOPPED, complain, listen, say, silence
 from averagefair.cli.theory import theory
 from averagefair.errors import InputError
-from averagefair.names import in_lines
 
 
-class Commands(TyperGroup):
-    """Commands whose bad input ends in one line and exit code 2."""
+class Guarded:
+    """A mixin for typer's classes: bad input ends in one line and exit code 2."""
 
     def make_context(self, *args: Any, **more: Any) -> Any:
-        """Read what stands before the command."""
+        """Read the options before the command."""
         try:
-            return super().make_context(*args, **more)
+            return super().make_context(*args, **more)  # type: ignore[misc]
         except Exception as error:
-            _as_plain_text(error)
+            _complain_of_usage(error)
             raise
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; warnings become lines on standard error."""
+        """Run a command; print its warnings on standard error."""
         with listen():
             try:
-                return super().invoke(ctx)
+                return super().invoke(ctx)  # type: ignore[misc]
             except InputError as error:
                 complain(str(error))
                 raise typer.Exit(BAD_INPUT) from None
@@ -57,19 +55,32 @@ class Commands(TyperGroup):
                     complain(f"{error.filename} cannot be used: {error.strerror}.")
                 raise typer.Exit(BAD_INPUT) from None
             except Exception as error:
-                if hasattr(error, "exit_code"):  # typer's own way to end
-                    _as_plain_text(error)
+                if hasattr(error, "exit_code"):  # typer raises these to end a command
+                    _complain_of_usage(error)
                     raise
                 say(traceback.format_exc().rstrip("\n"), err=True)
-                complain(f"something failed inside ({type(error).__name__}): {error}")
+                complain(f"internal error ({type(error).__name__}): {error}")
                 raise typer.Exit(FAILED) from None
 
 
-def _as_plain_text(error: Exception) -> None:
-    """Let what typer says of options be plain text, whatever was given for them."""
-    said = getattr(error, "message", None)
-    if isinstance(said, str):
-        error.message = in_lines(said)  # type: ignore[attr-defined]
+class Commands(Guarded, TyperGroup):
+    """A program with several commands."""
+
+
+class Command(Guarded, TyperCommand):
+    """A program with one command."""
+
+
+def _complain_of_usage(error: Exception) -> None:
+    """Report an option or command that typer cannot read, in the style of all other errors."""
+    message = getattr(error, "format_message", None)
+    if message is None or type(error).__name__ == "NoArgsIsHelpError":
+        return
+    text, context = message().replace("Value error, ", ""), getattr(error, "ctx", None)
+    if context:
+        text += f"{'' if text.endswith(('.', '?')) else '.'} See: {context.command_path} --help"
+    complain(text)
+    raise typer.Exit(BAD_INPUT) from None
 
 
 app = typer.Typer(
@@ -79,13 +90,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=(
-        "Average Individual Fairness: learn the classifiers of many tasks so that everybody's "
-        "error rate is nearly the same, and audit anybody's decisions for it."
+        "Average Individual Fairness: learn classifiers for many tasks so that everybody's error "
+        "rate is nearly the same, and audit any decisions for it."
     ),
     epilog=(
-        "Start with: averagefair demo. Exit codes: 0 done; 1 done, but what was asked for was not "
-        "met; 2 bad input; 3 a failure inside; 4 ended early by a limit, Ctrl-C or SIGTERM, with "
-        "the best answer so far saved."
+        "Start with: averagefair demo. Exit codes: 0 done; 1 done, but the request was not met; "
+        "2 bad input; 3 internal error; 4 ended early by a limit, Ctrl-C or SIGTERM, with the "
+        "best answer so far saved."
     ),
 )
 
@@ -105,8 +116,8 @@ def main(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Take what stands before the command."""
+    """Read the options before the command."""
 
 
-for command in (demo, fit, frontier, predict, extend, audit, reproduce, theory):
+for command in (demo, fit, frontier, predict, extend, audit, theory):
     app.command()(command)

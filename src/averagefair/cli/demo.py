@@ -1,4 +1,4 @@
-"""``averagefair demo``: the main job without any input."""
+"""``averagefair demo``: learn, test and audit on synthetic data, without any input."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import typer
 
 from averagefair.cli import options as given
+from averagefair.cli.console import answer, command_line
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import answer, command_line
 from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import check_output, write_table, write_whole
@@ -21,19 +21,19 @@ def demo(
     tables: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER", help="Also write the population as CSV, to try the other commands on."
+            metavar="FOLDER", help="Folder for the data as CSV files, to try other commands on."
         ),
     ] = None,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
-    """Learn, choose, test and audit on the paper's synthetic population; no input needed.
+    """Learn, choose alpha, test and audit on the paper's synthetic population; no input needed.
 
     Example: averagefair demo
     """
-    from averagefair.demo import CHOICE, run
+    from averagefair.cli.demo_run import CHOICE, run
     from averagefair.frontier import ALPHAS
-    from averagefair.report import frontier_report
+    from averagefair.showing.report import frontier_report
 
     output = str(output)
     given.check_streams_out(output, as_json=as_json)
@@ -69,18 +69,20 @@ def _make_folder(folder: str) -> None:
     try:
         Path(folder).mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder} cannot be made a folder: {error.strerror}.") from None
+        raise InputError(
+            f"the folder {folder} cannot be created: {error.strerror}. Give another one."
+        ) from None
 
 
 def _write_tables(split: Any, folder: str) -> list[str]:
-    """Write the population as a user would have it; names of people begin with p or q."""
+    """Write the population as tables; training people's ids begin with p, new people's with q."""
 
     def named(prefix: str, count: int) -> dict[str, Any]:
-        return {"person": np.array([f"{prefix}{place + 1:03}" for place in range(count)])}
+        return {"person": np.array([f"{prefix}{person + 1:03}" for person in range(count)])}
 
     def columns(prefix: str, cells: Any) -> dict[str, Any]:
         whole = cells.astype(np.int8)
-        return {f"{prefix}{place + 1}": whole[:, place] for place in range(whole.shape[1])}
+        return {f"{prefix}{task + 1}": whole[:, task] for task in range(whole.shape[1])}
 
     old, new = named("p", len(split.X)), named("q", len(split.X_new))
     tables = {

@@ -1,4 +1,4 @@
-"""``averagefair extend``: fair classifiers for tasks that came later."""
+"""``averagefair extend``: fair classifiers for new tasks."""
 
 from __future__ import annotations
 
@@ -7,57 +7,60 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from averagefair._util.text import counted
 from averagefair.cli import options as given
-from averagefair.cli.speech import answer, wrapped
+from averagefair.cli.console import answer, wrapped
 from averagefair.errors import InputError
 from averagefair.files.reading import read_file
 from averagefair.files.table import FileTable
-from averagefair.text import counted
 
 
 def extend(
-    model: Annotated[str, typer.Argument(help="An extendable model file.", show_default=False)],
+    model: Annotated[
+        str, typer.Argument(help="Model file saved with --extendable.", show_default=False)
+    ],
     labels: Annotated[
         str,
         typer.Argument(
-            help="Labels of the training people on the new tasks; blanks allowed.",
+            help="Table of the training people's labels on the new tasks; blanks allowed.",
             show_default=False,
         ),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ],
     tasks: given.SomeTasks = None,
     id_column: given.Id = None,
     trust: given.Trust = None,
     as_json: given.AsJson = False,
 ) -> None:
-    """Make classifiers for new tasks from their labels on the training people.
+    """Make classifiers for new tasks from the training people's labels on them.
 
-    Nothing is solved again: the learned mapping turns any task into its fair classifier. The model
-    must have been fitted with --extendable.
+    Nothing is solved again: the learned mapping turns any task into its fair classifier. Fit the
+    model with --extendable first.
 
     Example: averagefair extend fair.model new_labels.csv -o new_tasks.model
     """
-    from averagefair.cli.people import as_table
-    from averagefair.mixture import Mixture
+    from averagefair.game.mixture import Mixture
+    from averagefair.people.frames import Table
     from averagefair.persistence import read_model, save
 
     given.check_model(output, [model, labels])
     found = read_model(model, trusted=trust or ())
     if isinstance(found.model, Mixture):
         raise InputError(
-            f"{model} holds classifiers that extend made; extend the model that made them."
+            f"{model} holds classifiers that extend made; these cannot be extended. Extend the "
+            "model that fit saved."
         )
     origin = found.manifest["origin"]
     id_column = id_column or found.id_column
     table = read_file(labels).by(id_column)
     names = table.select(tasks, "--tasks") if tasks else table.others([])
     if not names:
-        raise InputError(f"{table.source}: no column is left to be a task.")
+        raise InputError(f"{table.source}: no column is left to be a task. Add label columns.")
     people = found.model.training_individuals()
     Y = table.labels(names)[_rows(table, people, model)]
-    later = found.model.extend(as_table(names, Y))
+    later = found.model.extend(Table(Y, tuple(names), None))
     save(later, output, origin={**origin, "extended": table.source})
     reached = _reached(found.model, later, Y)
     blank = int(np.isnan(Y).sum())
@@ -73,18 +76,18 @@ def extend(
 
 
 def _rows(table: FileTable, people: Any, model: str) -> Any:
-    """Return where each training person stands in the table."""
+    """Return each training person's row in the table."""
     if table.ids is None:
         if len(table) != people.n:
             raise InputError(
                 f"{table.source} has {counted(len(table), 'row')}; {model} was learned from "
-                f"{counted(people.n, 'person', 'people')}. Give one row for each, in their "
-                "order, or --id."
+                f"{counted(people.n, 'person', 'people')}. Give one row for each person, "
+                "in the same order, or join by --id."
             )
         return np.arange(people.n)
-    place = {one: row for row, one in enumerate(table.ids.tolist())}
+    row_of = {person: row for row, person in enumerate(table.ids.tolist())}
     known = [*map(str, people.individual_names.tolist())]
-    missing = [one for one in known if one not in place]
+    missing = [person for person in known if person not in row_of]
     if missing:
         raise InputError(
             f"{table.source} has no row for {table.id_column} {missing[0]} of {model} "
@@ -92,16 +95,20 @@ def _rows(table: FileTable, people: Any, model: str) -> Any:
             "the label is unknown."
         )
     wanted = set(known)
-    for row, one in enumerate(table.ids.tolist()):
-        if one not in wanted:
-            table.refuse(row, str(table.id_column), f"{one} is not among the people of {model}")
-    return np.array([place[one] for one in known], dtype=np.intp)
+    for row, person in enumerate(table.ids.tolist()):
+        if person not in wanted:
+            table.refuse(
+                row,
+                str(table.id_column),
+                f"{person} is not a training person of {model}. Remove the row",
+            )
+    return np.array([row_of[person] for person in known], dtype=np.intp)
 
 
 def _reached(model: Any, later: Any, Y: Any) -> dict[str, float]:
-    from averagefair.measure import Meter
-    from averagefair.rates import resolve_rates
+    from averagefair.game.measure import Meter
+    from averagefair.game.rates import Rates
 
     sample = model.training_individuals().with_labels(Y, task_names=later.task_names)
-    measured = Meter(sample, resolve_rates(model.rate)).mix(later.parts())
+    measured = Meter(sample, Rates.of(model.rate)).mix(later.parts())
     return {"error": measured.error, "spread": measured.spread}

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from averagefair.cli import options as given
-from averagefair.cli.people import read_people
+from averagefair.cli.console import ENDED_EARLY, NOT_MET, answer, wrapped
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import ENDED_EARLY, NOT_MET, answer, wrapped
+from averagefair.cli.training_input import read_training_input
 from averagefair.errors import some_of
 
 
@@ -17,14 +17,14 @@ def fit(
     data: given.Data,
     tasks: given.Tasks,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="The model file to write.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ],
     labels: given.Labels = None,
     features: given.Features = None,
     ignore: given.Ignore = None,
     id_column: given.Id = None,
     alpha: Annotated[
-        float, typer.Option(help="How far from a common rate anybody's rate may lie.")
+        float, typer.Option(help="Largest distance of anybody's rate from a common rate.")
     ] = 0.05,
     rate: given.Rates = ["error"],  # noqa: B006 - typer copies it
     beta: given.Beta = 0.0,
@@ -45,9 +45,9 @@ def fit(
 ) -> None:
     """Learn classifiers for all tasks so that everybody's rate is within alpha of a common rate.
 
-    Prints what was asked, what was reached, what is proved and why it stopped; saves the model.
-    Exit code 1: alpha was not reached (the best answer is saved all the same). Exit code 4: ended
-    early, by --time-limit, --max-rounds, Ctrl-C or SIGTERM, with the best answer so far saved.
+    Prints the request, the result, what is proved and why the run stopped; saves the model.
+    Exit code 1: alpha was not reached; the best answer is saved. Exit code 4: the run ended early,
+    by --time-limit, --max-rounds, Ctrl-C or SIGTERM; the best answer so far is saved.
 
     Example: averagefair fit people.csv --tasks 'task_*' --id person --alpha 0.05 -o fair.model
     """
@@ -56,7 +56,7 @@ def fit(
 
     given.check_model(output, [data, labels])
     kept = given.checkpoint(checkpoint, resume, checkpoint_every)
-    people = read_people(
+    people = read_training_input(
         data, tasks=tasks, features=features, ignore=ignore, id_column=id_column, labels=labels
     )
     how = given.solver(solver, max_rounds, time_limit)
@@ -66,7 +66,7 @@ def fit(
         model = AverageFairClassifier(
             alpha=alpha,
             rate=given.rates(rate),
-            oracle=given.mapped(feature_map, given.oracle(oracle, l2), len(people.X)),
+            oracle=given.mapped(feature_map, given.oracle(oracle, l2), people.n),
             solver=how,
             beta=beta,
             max_influence=max_influence,
@@ -81,16 +81,16 @@ def fit(
     lines = [people.size, f"rate: {', '.join(rate)}", str(known)]
     if unconstrained:
         lines.append(
-            f"no label that counts, so no constraint, for {len(unconstrained):,} of the people: "
-            f"{some_of(unconstrained)}"
+            f"not constrained, since no label of theirs counts: {len(unconstrained):,} of the "
+            f"people ({some_of(unconstrained)})"
         )
     early = given.ended_early(known, solver, max_rounds)
     lines += [f"saved: {output}", *given.leave(kept, early)]
     facts = {
         "data": people.source,
-        "people": len(people.X),
+        "people": people.n,
         "tasks": list(model.task_names_),
-        "features": people.X.column_names,
+        "features": people.feature_names,
         "rate": given.rates(rate),
         "certificate": known.to_dict(),
         "unconstrained": unconstrained,

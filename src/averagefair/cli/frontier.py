@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from averagefair._util.text import exactly, figure, table
 from averagefair.cli import options as given
-from averagefair.cli.people import People, check_streams, read_people
+from averagefair.cli.console import ENDED_EARLY, NOT_MET, answer, command_line, wrapped
+from averagefair.cli.joining import check_streams
 from averagefair.cli.progress import progress
-from averagefair.cli.speech import ENDED_EARLY, NOT_MET, answer, command_line, wrapped
+from averagefair.cli.training_input import TrainingInput, read_training_input
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import TABLES, check_output, write_table, write_whole
-from averagefair.text import exactly, figure, table
 
 
 def frontier(
@@ -23,23 +24,27 @@ def frontier(
     tasks: given.Tasks,
     output: given.Report = None,
     alphas: Annotated[
-        str, typer.Option(help="First:last:step, or a list such as 0.02,0.05,0.1.")
+        str, typer.Option(help="Alphas: first:last:step, or a list such as 0.02,0.05,0.1.")
     ] = "0.02:0.22:0.01",
     test: Annotated[
-        str | None, typer.Option(help="People held out: a table with the same columns.")
+        str | None,
+        typer.Option(metavar="FILE", help="Table of held-out people, with the same columns."),
     ] = None,
     new_tasks: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Tasks held out: served by the mapping, never learned from. {given.MATCH}."
+            metavar="COLUMNS",
+            help=f"Held-out tasks: {given.MATCH}. They are not learned from; the learned mapping "
+            "makes their classifiers.",
         ),
     ] = None,
     choice: Annotated[
-        float | None, typer.Option(help="The alpha to speak of; default: the middle one.")
+        float | None, typer.Option(help="Alpha to describe in words. Default: the middle one.")
     ] = None,
     labels: given.Labels = None,
     test_labels: Annotated[
-        str | None, typer.Option(help="The labels of --test, where --labels is used.")
+        str | None,
+        typer.Option(metavar="FILE", help="Table of the labels of --test, if --labels is used."),
     ] = None,
     features: given.Features = None,
     ignore: given.Ignore = None,
@@ -58,43 +63,42 @@ def frontier(
     checkpoint_every: given.CheckpointEvery = 10.0,
     curve_table: Annotated[
         str | None,
-        typer.Option("--table", metavar="FILE", help="The curve as a table, CSV or Parquet."),
+        typer.Option("--table", metavar="FILE", help="Table to write: the curve, CSV or Parquet."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Save the model of --choice, as `fit` does."),
+        typer.Option(metavar="FILE", help="Model file to write: the model of --choice."),
     ] = None,
     extendable: given.Extendable = False,
     title: given.Title = None,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
-    """Learn at many alphas at once and show what each costs, in and out of sample.
+    """Learn at many alphas and show what each one costs, on training and held-out data.
 
-    Exit code 1: some alpha was not reached. Exit code 4: ended early, by --time-limit,
-    --max-rounds, Ctrl-C or SIGTERM, with the best answers so far.
+    Exit code 1: some alpha was not reached. Exit code 4: the run ended early, by --time-limit,
+    --max-rounds, Ctrl-C or SIGTERM; the best answers so far are written.
 
     Example: averagefair frontier people.csv --tasks 'task_*' --id person --test others.csv
     -o report.html
     """
+    from averagefair.evaluation.generalisation import generalisation
     from averagefair.frontier import frontier as solve
-    from averagefair.generalisation import generalisation
 
     grid = read_alphas(alphas)
     if choice is not None and not np.isclose(grid, choice, rtol=0.0, atol=1e-9).any():
         raise InputError(
             f"--choice must be one of the alphas, {', '.join(map(str, grid))}; got {choice}."
         )
-    if (test_labels is None) != (test is None or labels is None):
-        raise InputError(
-            "where labels stand in tables of their own, --labels goes with DATA and --test-labels "
-            "with --test: give both or neither."
-        )
+    if test_labels is None and not (test is None or labels is None):
+        raise InputError("with --labels, --test needs a table of labels too: add --test-labels.")
+    if test_labels is not None and (test is None or labels is None):
+        raise InputError("--test-labels needs --test and --labels: add these, or leave it out.")
     outputs = Outputs(output, curve_table, model, extendable, title)
     outputs.check([data, labels, test, test_labels], as_json=as_json)
     check_streams(data, labels, test, test_labels)
     kept = given.checkpoint(checkpoint, resume, checkpoint_every)
-    people = read_people(
+    people = read_training_input(
         data,
         tasks=tasks,
         features=features,
@@ -114,7 +118,7 @@ def frontier(
             people.Y,
             grid,
             rate=given.rates(rate),
-            oracle=given.mapped(feature_map, given.oracle(oracle, l2), len(people.X)),
+            oracle=given.mapped(feature_map, given.oracle(oracle, l2), people.n),
             solver=how,
             beta=beta,
             max_influence=max_influence,
@@ -126,7 +130,7 @@ def frontier(
     chosen = curve.at(curve.alphas[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
     outputs.write(curve, chosen, tested, people, id_column)
-    early = any(given.ended_early(one.certificate, columns, max_rounds) for one in curve)
+    early = any(given.ended_early(point.certificate, columns, max_rounds) for point in curve)
     lines = [*_lines(curve, chosen, tested, people, rate), *outputs.lines(chosen)]
     answer(
         _facts(curve, chosen, tested, people) | outputs.facts() | {"ended_early": early},
@@ -140,7 +144,7 @@ def frontier(
 
 @dataclass(frozen=True)
 class Outputs:
-    """What the command is to write."""
+    """The files that the command writes."""
 
     report: str | None
     table: str | None
@@ -149,7 +153,7 @@ class Outputs:
     title: str | None
 
     def check(self, inputs: list[str | None], *, as_json: bool) -> None:
-        """Refuse, before any work, what could not be written."""
+        """Refuse, before any work, outputs that could not be written."""
         given.check_streams_out(self.report, self.table, as_json=as_json)
         if self.report is not None:
             check_output(self.report, (".html",), inputs)
@@ -158,19 +162,19 @@ class Outputs:
         if self.model is not None:
             given.check_model(self.model, inputs)
         elif self.extendable:
-            raise InputError("--extendable is about the model that --model saves: give that too.")
+            raise InputError("--extendable needs --model: name a model file, e.g. fair.model.")
 
     def write(
-        self, curve: Any, chosen: Any, tested: Any, people: People, id_column: str | None
+        self, curve: Any, chosen: Any, tested: Any, people: TrainingInput, id_column: str | None
     ) -> None:
-        """Write all of it."""
+        """Write all files."""
         if self.model is not None:
             from averagefair.persistence import save
 
             origin = {"data": people.source, "id": id_column}
             save(chosen.model, self.model, extendable=self.extendable, origin=origin)
         if self.report is not None:
-            from averagefair.report import frontier_report
+            from averagefair.showing.report import frontier_report
 
             page = frontier_report(
                 curve,
@@ -178,51 +182,53 @@ class Outputs:
                 measured=tested,
                 choice=chosen.alpha,
                 title=self.title or f"Fairness and error: {people.source}",
-                settings={"command": command_line(), **given.origin(people.tables)},
+                settings={"command": command_line(), **given.origin(people.files)},
             )
             write_whole(self.report, page.encode())
         if self.table is not None:
             write_table(self.table, {name: np.array(part) for name, part in flat(curve).items()})
 
     def facts(self) -> dict[str, Any]:
-        """Return what was written, for JSON."""
+        """Return the names of the files, for JSON."""
         return {"report": self.report, "table": self.table, "model": self.model}
 
     def lines(self, chosen: Any) -> list[str]:
-        """Say what was written."""
-        said = [f"saved: {self.model}, the model of alpha {chosen.alpha:g}"] if self.model else []
-        said += [f"report: {self.report}"] if self.report else []
-        return said + ([f"table: {self.table}"] if self.table else [])
+        """Return a line for each file."""
+        lines = [f"saved: {self.model}, the model of alpha {chosen.alpha:g}"] if self.model else []
+        lines += [f"report: {self.report}"] if self.report else []
+        return lines + ([f"table: {self.table}"] if self.table else [])
 
 
-def _lines(curve: Any, chosen: Any, tested: Any, people: People, rate: list[str]) -> list[str]:
-    said = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
+def _lines(
+    curve: Any, chosen: Any, tested: Any, people: TrainingInput, rate: list[str]
+) -> list[str]:
+    lines = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
     if tested is not None:
-        said.append(f"\n{_explain(tested)}\n{tested_table(tested)}")
-    return [*said, "", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
+        lines.append(f"\n{_explain(tested)}\n{tested_table(tested)}")
+    return [*lines, "", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
 
 
 def _explain(tested: Any) -> str:
-    """Say what the table of what was held out shows."""
-    text = "Held out: error / how far all but 5% of the people are from a common rate"
+    """Explain the columns of the held-out table."""
+    text = "Held out: error / alpha that holds 95% of the people"
     fresh = [name for name, corner in tested.corners.items() if not corner.learned_tasks]
     if fresh:
-        text += " / how far noise alone would make it (new tasks only)"
+        text += " / the same alpha if all true rates were equal (new tasks only)"
     if tested.people is not None:
         text += (
-            ". New people are measured on the tasks learned from, as observed: on these tasks "
-            "noise cannot be taken off, and nothing is said of other tasks (see --new-tasks)"
+            ". For new people, these are observed rates on the training tasks. They contain noise, "
+            "and say nothing about other tasks (see --new-tasks)"
         )
     return wrapped(f"{text}.")
 
 
-def _facts(curve: Any, chosen: Any, tested: Any, people: People) -> dict[str, Any]:
+def _facts(curve: Any, chosen: Any, tested: Any, people: TrainingInput) -> dict[str, Any]:
     free, corners = curve.unconstrained, {} if tested is None else tested.corners
     return {
         "data": people.source,
-        "people": len(people.X),
-        "tasks": people.Y.column_names,
-        "features": people.X.column_names,
+        "people": people.n,
+        "tasks": people.task_names,
+        "features": people.feature_names,
         "unconstrained": {"error": free.error, "spread": free.spread},
         "points": [point.to_dict() | {"met": point.certificate.met} for point in curve],
         "held_out": {name: asdict(corner) for name, corner in corners.items()},
@@ -244,69 +250,77 @@ def read_alphas(text: str) -> list[float]:
         parts = []
     if not parts or (":" in text and (len(parts) != 3 or "," in text)):
         raise InputError(
-            f"--alphas must be first:last:step or numbers with commas between; got {text!r}."
+            "--alphas must be first:last:step, e.g. 0.02:0.22:0.01, or a list such as 0.05,0.1; "
+            f"got {text!r}."
         )
     if ":" not in text:
         return parts
     first, last, step = parts
     if not (step > 0 and first <= last <= 0.5):
         raise InputError(
-            f"--alphas must go up from first to last, 0.5 at most, by a step > 0; got {text!r}."
+            "--alphas must go up from first to last, 0.5 at most, by a step > 0, e.g. "
+            f"0.02:0.22:0.01; got {text!r}."
         )
     if (last - first) / step >= 1000:
-        raise InputError(f"--alphas must be 1000 at most; {text!r} makes more.")
+        raise InputError(f"--alphas lists more than 1000 values: {text!r}. Use a larger step.")
     count = int((last - first) / step + 1e-9) + 1
-    return [round(first + step * place, 10) for place in range(count)]
+    return [round(first + step * number, 10) for number in range(count)]
 
 
 def _held_out(
-    people: People,
+    people: TrainingInput,
     test: str | None,
     test_labels: str | None,
     id_column: str | None,
 ) -> dict[str, Any]:
-    """Return what the curve is to be tested on."""
-    new: dict[str, Any] = {} if people.later is None else {"Y_new_tasks": people.later}
+    """Return the held-out people and tasks, as ``generalisation`` takes them."""
+    new = {} if people.Y_new_tasks is None else {"Y_new_tasks": people.Y_new_tasks}
     if test is None:
         return new
-    later = [] if people.later is None else people.later.column_names
-    others = read_people(
+    others = read_training_input(
         test,
         labels=test_labels,
-        features=people.X.column_names,
-        tasks=people.Y.column_names,
-        new_tasks=later,
+        features=people.feature_names,
+        tasks=people.task_names,
+        new_tasks=people.new_task_names,
         id_column=id_column,
         exact=True,
     )
     _refuse_known(people, others)
     new |= {"X_new": others.X, "Y_new_people": others.Y}
-    return new | ({"Y_new_both": others.later} if later else {})
+    return new if others.Y_new_tasks is None else new | {"Y_new_both": others.Y_new_tasks}
 
 
-def _refuse_known(people: People, others: People) -> None:
-    """Refuse people as new who were learned from."""
+def _refuse_known(people: TrainingInput, others: TrainingInput) -> None:
+    """Refuse held-out people who are also training people."""
     if people.ids is None or others.ids is None:
         return
     known = set(people.ids.tolist())
-    again = [one for one in others.ids.tolist() if one in known]
+    again = [person for person in others.ids.tolist() if person in known]
     if again:
         raise InputError(
-            f"{others.source}: {len(again):,} of the people held out are also learned from "
-            f"({some_of(again)}); then they are not new. Take them out of one of the tables."
+            f"{others.source}: {len(again):,} held-out people are also in the training table "
+            f"({some_of(again)}). Remove them from one of the tables."
         )
 
 
 def tested_table(tested: Any) -> str:
-    """Return error and nearness of every corner, a row for each alpha; of new tasks the floor."""
-    from averagefair.generalisation import CORNERS
+    """Return the held-out table, a row for each alpha and a column for each corner.
+
+    The corners are new people, new tasks, and both. A cell shows the error and the alpha that holds
+    95% of the people; on new tasks also that alpha if all true rates were equal (the floor).
+    """
+    from averagefair.evaluation.generalisation import CORNERS
 
     corners = {name: corner for name, corner in tested.corners.items() if name != "training"}
     head = ["alpha", *(CORNERS[name] for name in corners)]
     rows = [
         [
             exactly(alpha),
-            *(" / ".join(figure(part[k]) for part in _shown(one)) for one in corners.values()),
+            *(
+                " / ".join(figure(part[k]) for part in _shown(corner))
+                for corner in corners.values()
+            ),
         ]
         for k, alpha in enumerate(tested.training.alpha)
     ]
@@ -319,12 +333,12 @@ def _shown(corner: Any) -> tuple[Any, ...]:
 
 
 def flat(curve: Any) -> dict[str, list[Any]]:
-    """Return the curve's table with one number in a cell."""
+    """Return the curve's table, one number in each cell."""
     columns: dict[str, list[Any]] = {}
     for name, values in curve.to_dict().items():
         if isinstance(values[0], tuple):
-            for place, part in enumerate(zip(*values, strict=True)):
-                columns[f"{name}_{place + 1}"] = list(part)
+            for number, part in enumerate(zip(*values, strict=True), 1):
+                columns[f"{name}_{number}"] = list(part)
         else:
             columns[name] = values
     return columns

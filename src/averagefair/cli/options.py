@@ -1,6 +1,6 @@
-"""Options that several commands share: said once, meant alike.
+"""Options that several commands share, each with one name and one meaning.
 
-What learns is imported when it is asked for: ``--help`` and completion need none of it.
+Oracles and solvers are imported on demand: ``--help`` and completion need none of them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
 from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output
-from averagefair.rates import RATES, meant, spoken
+from averagefair.game.rates import RATES, meant, spoken
 
 if TYPE_CHECKING:
-    from averagefair.certificate import Certificate
+    from averagefair.game.certificate import Certificate
     from averagefair.persistence import Checkpoint
 
 
 class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
-    """What learns a task at given costs."""
+    """The learner of one task at given costs."""
 
     polished = "polished"
     regression = "regression"
@@ -32,7 +32,7 @@ class OracleName(str, Enum):  # noqa: UP042 - typer shows the value
 
 
 class MapName(str, Enum):  # noqa: UP042
-    """What is made of the features before anything is learned from them."""
+    """The transformation of the features before learning."""
 
     none = "none"
     splines = "splines"
@@ -41,7 +41,7 @@ class MapName(str, Enum):  # noqa: UP042
 
 
 class SolverName(str, Enum):  # noqa: UP042
-    """How the classifiers are mixed."""
+    """The algorithm that mixes the classifiers."""
 
     columns = "columns"
     published = "published"
@@ -49,22 +49,27 @@ class SolverName(str, Enum):  # noqa: UP042
 
 ROUNDS = 1000
 KINDS = [spoken(name) for name in RATES]
-MATCH = "a column's name, or a pattern such as 'task_*'; may be repeated"
+MATCH = "a column name or a pattern such as 'task_*'; repeatable"
 
 Data = Annotated[
     str,
     typer.Argument(
-        help="A table of people, CSV or Parquet; - is standard input.", show_default=False
+        help="Table of people, CSV or Parquet; - is standard input.", show_default=False
     ),
 ]
 Tasks = Annotated[
     list[str],
-    typer.Option("--tasks", "-t", metavar="COLUMNS", help=f"Labels, 0/1 or blank: {MATCH}."),
+    typer.Option(
+        "--tasks", "-t", metavar="COLUMNS", help=f"Label columns (0, 1 or blank): {MATCH}."
+    ),
 ]
 SomeTasks = Annotated[
     list[str] | None,
     typer.Option(
-        "--tasks", "-t", metavar="COLUMNS", help=f"{MATCH.capitalize()}. Default: all others."
+        "--tasks",
+        "-t",
+        metavar="COLUMNS",
+        help=f"Task columns: {MATCH}. Default: all other columns.",
     ),
 ]
 Features = Annotated[
@@ -73,25 +78,25 @@ Features = Annotated[
         "--features",
         "-f",
         metavar="COLUMNS",
-        help=f"Numbers to learn from: {MATCH}. Default: all other columns.",
+        help=f"Feature columns (numbers): {MATCH}. Default: all other columns.",
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="COLUMNS", help=f"Columns that are neither: {MATCH}."),
+    typer.Option("--ignore", metavar="COLUMNS", help=f"Columns to leave out: {MATCH}."),
 ]
 Id = Annotated[
     str | None,
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="The column that says who a row is. Tables are joined, and draws keyed, by it.",
+        help="Column with each person's id. It joins tables and fixes each person's draws.",
     ),
 ]
 Labels = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="The labels, where they stand in a table of their own; joined by --id."
+        metavar="FILE", help="Table of labels, if DATA does not hold them; joined by --id."
     ),
 ]
 OneRate = Annotated[
@@ -99,7 +104,7 @@ OneRate = Annotated[
     typer.Option(
         metavar="RATE",
         autocompletion=lambda: KINDS,
-        help=f"Which mistakes count: {', '.join(KINDS)}.",
+        help=f"Mistakes that count: {', '.join(KINDS)}.",
     ),
 ]
 Rates = Annotated[
@@ -108,21 +113,23 @@ Rates = Annotated[
         "--rate",
         metavar="RATE",
         autocompletion=lambda: KINDS,
-        help=f"Which mistakes count: {', '.join(KINDS)}. Repeat it to hold several rates to alpha "
+        help=f"Mistakes that count: {', '.join(KINDS)}. Repeat the option to bound several rates "
         "at once.",
     ),
 ]
-Beta = Annotated[float, typer.Option(help="The share of people who may lie outside alpha.")]
+Beta = Annotated[float, typer.Option(help="Share of people allowed outside alpha.")]
 MaxInfluence = Annotated[
     float | None,
-    typer.Option(help="c: nobody's multiplier above c/n; those who cost more stay outside."),
+    typer.Option(
+        help="Bound c: no multiplier exceeds c/n. People who cost more stay outside alpha."
+    ),
 ]
 Oracle = Annotated[
     OracleName | None,
     typer.Option(
-        help="What learns one task: least squares on costs (regression), logistic regression on "
-        "costs (logistic), the better of both improved by a local search (polished), all of them "
-        "heuristics; or the exact best threshold on one feature (stump). Default: polished; with "
+        help="Learner of one task. Heuristic: regression (least squares on costs), logistic "
+        "(logistic regression on costs), polished (the better of both, improved by a local "
+        "search). Exact: stump (the best threshold on one feature). Default: polished; with "
         "--solver published, regression.",
         show_default=False,
     ),
@@ -131,8 +138,8 @@ L2 = Annotated[
     float | None,
     typer.Option(
         "--l2",
-        help="Penalty on large coefficients, of --oracle regression (default 0) or logistic "
-        "(default 1, on standardised features).",
+        help="Penalty on large coefficients. Default: 0 for --oracle regression; 1, on "
+        "standardised features, for --oracle logistic.",
         show_default=False,
     ),
 ]
@@ -140,66 +147,69 @@ Map = Annotated[
     MapName,
     typer.Option(
         "--map",
-        help="What to make of the features first, so that --oracle can learn curves: splines "
-        "(smooth curves along each feature), polynomials (squares and products of two), kernel "
-        "(likeness to 100 of the people, whose features are then in the model).",
+        help="Transformation of the features, so that --oracle can learn curves: splines (a smooth "
+        "curve along each feature), polynomials (squares, and products of two), kernel "
+        "(similarity to 100 training people; the model stores their features).",
     ),
 ]
 Trust = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TYPE",
-        help="A type that the model's feature map may hold beside those known to be harmless; "
-        "may be repeated. Accept only what you know.",
+        help="Type that the model file may hold beside those known to be harmless; repeatable. "
+        "Accept only types you know.",
     ),
 ]
 Solver = Annotated[
     SolverName,
-    typer.Option(help="Column generation, or the setting of the authors' published runs."),
+    typer.Option(
+        help="Algorithm: columns (column generation) or published (the setting of the authors' "
+        "published runs)."
+    ),
 ]
 MaxRounds = Annotated[
-    int | None, typer.Option(help="Stop after so many rounds.", show_default=str(ROUNDS))
+    int | None, typer.Option(help="Largest number of rounds.", show_default=str(ROUNDS))
 ]
-TimeLimit = Annotated[float | None, typer.Option(help="Stop after so many seconds.")]
-Seed = Annotated[int, typer.Option(help="Where draws start from.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Time limit in seconds. Default: none.")]
+Seed = Annotated[int, typer.Option(help="Seed of the random draws.")]
 Report = Annotated[
     str | None,
     typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="The report to write, one HTML file; - is standard output.",
+        help="Report to write, one HTML file; - is standard output.",
     ),
 ]
 Extendable = Annotated[
     bool,
     typer.Option(
         "--extendable",
-        help="Store the training people in the model, so that `extend` can learn new tasks. Mind "
-        "that these are people's data.",
+        help="Store the training people in the model, as `extend` needs them. The file then holds "
+        "people's data.",
     ),
 ]
-Title = Annotated[str | None, typer.Option(help="The title of the report.")]
-Confidence = Annotated[float, typer.Option(help="Of intervals and bounds.")]
+Title = Annotated[str | None, typer.Option(help="Title of the report.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of intervals and bounds.")]
 CheckpointFolder = Annotated[
     str | None,
     typer.Option(
         "--checkpoint",
         metavar="FOLDER",
-        help="Keep what is found on the way there, so that the run can go on if it is ended; "
-        "emptied once all is done.",
+        help="Folder for intermediate results, so that an interrupted run can be resumed; emptied "
+        "when the run is complete.",
     ),
 ]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Go on with the run that --checkpoint holds, if it holds one."),
+    typer.Option("--resume", help="Resume the run in the --checkpoint folder, if there is one."),
 ]
 CheckpointEvery = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How often --checkpoint is written at least."),
+    typer.Option(metavar="SECONDS", help="Longest time between two checkpoints."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress line.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress line.")]
 
 
 def rates(chosen: list[str]) -> Any:
@@ -209,7 +219,7 @@ def rates(chosen: list[str]) -> Any:
 
 
 def one_rate(name: str) -> str:
-    """Return the name of a rate as the library has it."""
+    """Return the library's name of a rate."""
     known = name.replace("-", "_")
     if known not in RATES:
         near = meant(name)
@@ -219,7 +229,7 @@ def one_rate(name: str) -> str:
 
 
 def oracle(name: OracleName | None, l2: float | None) -> Any:
-    """Return the oracle of that name; None is the solver's usual one."""
+    """Return the oracle of that name; None for the solver's default."""
     from averagefair.oracles import LogisticOracle, RegressionOracle, StumpOracle, default_oracle
 
     penalised: dict[OracleName | None, Any] = {
@@ -230,8 +240,8 @@ def oracle(name: OracleName | None, l2: float | None) -> Any:
         return penalised[name]() if l2 is None else penalised[name](l2)
     if l2 is not None:
         raise InputError(
-            "--l2 is a penalty of --oracle regression and --oracle logistic; leave it out with "
-            "others."
+            "--l2 works only with --oracle regression and --oracle logistic. Choose one of them, "
+            "or leave --l2 out."
         )
     others = {OracleName.polished: default_oracle, OracleName.stump: StumpOracle}
     return None if name is None else others[name]()
@@ -266,9 +276,10 @@ def solver(name: SolverName, max_rounds: int | None, time_limit: float | None) -
 
 
 def ended_early(certificate: Certificate, name: SolverName, max_rounds: int | None) -> bool:
-    """Return whether a run was ended by a limit or from outside, before its own end.
+    """Return whether a limit or a signal ended the run before its own end.
 
-    To play all rounds is the own end of the authors' setting, unless it was told how many.
+    The authors' setting always runs all its rounds, so reaching the last round is an early end only
+    with --max-rounds.
     """
     from averagefair.solvers import StopReason
 
@@ -278,10 +289,10 @@ def ended_early(certificate: Certificate, name: SolverName, max_rounds: int | No
 
 
 def checkpoint(folder: str | None, resume: bool, every: float = 10.0) -> Checkpoint | None:
-    """Return the checkpoint asked for; refuse one that could not be written."""
+    """Return the requested checkpoint; refuse a folder that cannot be written."""
     if folder is None:
         if resume:
-            raise InputError("--resume goes on with the run in a folder: name it by --checkpoint.")
+            raise InputError("--resume needs the folder of the run: add --checkpoint FOLDER.")
         return None
     from averagefair.persistence import Checkpoint
 
@@ -291,26 +302,29 @@ def checkpoint(folder: str | None, resume: bool, every: float = 10.0) -> Checkpo
 
 
 def leave(kept: Checkpoint | None, early: bool) -> list[str]:
-    """Empty a checkpoint that is needed no more; else say how to go on from it."""
+    """Empty the checkpoint of a complete run; for an early end, return how to resume it."""
     if kept is None:
         return []
     if early:
-        return [f"checkpoint: {kept.folder}; go on with: --checkpoint {kept.folder} --resume"]
+        return [f"checkpoint: {kept.folder}; resume with: --checkpoint {kept.folder} --resume"]
     kept.clear()
     return []
 
 
-def origin(tables: Sequence[FileTable]) -> dict[str, str]:
-    """Return what a report tells of the files it was made from: names and hashes."""
-    return {table.source: f"sha256 {table.digest}" for table in tables}
+def origin(files: Sequence[FileTable]) -> dict[str, str]:
+    """Return the names and hashes of the input files, for a report."""
+    return {file.source: f"sha256 {file.digest}" for file in files}
 
 
 def check_model(path: str, inputs: Sequence[str | None]) -> None:
-    """Refuse a name that no model file should have, or that cannot be written."""
+    """Refuse an output that cannot be written, or that has the name of a table or page."""
     if path == STREAM:
-        raise InputError("a model is not text: give -o a file name.")
+        raise InputError("a model is not text: name a file, e.g. -o fair.model.")
     if path.lower().endswith((*TABLES, ".html", ".json")):
-        raise InputError(f"{path} is to hold a model, no table or page; name it e.g. fair.model.")
+        raise InputError(
+            f"{path} is a name for a table or page, but the output is a model. Name it e.g. "
+            "fair.model."
+        )
     check_output(path, inputs=inputs)
 
 
@@ -325,6 +339,6 @@ def check_streams_out(*paths: str | None, as_json: bool) -> None:
     """Refuse to write two things to standard output."""
     if sum(path == STREAM for path in paths) + as_json > 1:
         raise InputError(
-            "standard output holds one thing: JSON (--json) or one file named -; give file names "
-            "for the others."
+            "standard output can hold only one result: JSON (--json) or one file named -. Name "
+            "files for the others."
         )

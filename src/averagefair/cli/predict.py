@@ -1,4 +1,4 @@
-"""``averagefair predict``: decisions of a saved model, the same for the same person always."""
+"""``averagefair predict``: decisions of a saved model, always the same for the same person."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated, Any
 import typer
 from numpy.typing import NDArray
 
+from averagefair._util.text import counted
 from averagefair.cli import options as given
-from averagefair.cli.speech import answer
+from averagefair.cli.console import answer
 from averagefair.files.reading import STREAM
 from averagefair.files.streaming import FileBlocks
 from averagefair.files.writing import TABLES, check_output, writing_table
-from averagefair.text import counted
 
 
 def predict(
-    model: Annotated[str, typer.Argument(help="A model file.", show_default=False)],
+    model: Annotated[str, typer.Argument(help="Model file.", show_default=False)],
     data: given.Data,
     output: Annotated[
         str,
@@ -24,7 +24,7 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="Decisions, CSV or Parquet; - is standard output.",
+            help="Table of decisions to write, CSV or Parquet; - is standard output.",
         ),
     ],
     probabilities: Annotated[
@@ -37,13 +37,13 @@ def predict(
 ) -> None:
     """Decide for each person and task.
 
-    Decisions are drawn; the draw depends on the model's seed, the person's id and the task's name
-    alone, so asking twice, or in another order, changes nothing. The id is the column the model
-    was fitted with, or --id; without one a person is known by their features.
+    Decisions are drawn. A draw depends only on the model's seed, the person's id and the task's
+    name, so repeating the command, or reordering rows, changes nothing. The id column is the one
+    the model was fitted with, or --id; without one, draws depend on a person's features.
 
     Example: averagefair predict fair.model people.csv -o decisions.parquet
     """
-    from averagefair.cli.people import as_table
+    from averagefair.people.frames import Table
     from averagefair.persistence import read_model
 
     check_output(output, TABLES, [model, data])
@@ -54,16 +54,17 @@ def predict(
     names, people, ones = classifiers.feature_names, 0, 0.0
     with writing_table(output) as write:
         for part in FileBlocks(data).by(id_column):
-            if names is None:  # learned from an array: features in their order
+            if names is None:  # the model was fitted on an array: take features in their order
                 names = tuple(part.others([*classifiers.task_names]))
-            X = as_table(names, part.numbers(part.require(names, "the model's feature")))
+            numbers = part.numbers(part.require(names, "the model's feature"))
+            X = Table(numbers, tuple(names), None)
             cells: NDArray[Any] = (
                 classifiers.decision_probability(X)
                 if probabilities
                 else classifiers.predict(X, part.ids)
             )
             columns = {} if id_column is None else {id_column: part.columns[id_column]}
-            columns |= {name: cells[:, place] for place, name in enumerate(classifiers.task_names)}
+            columns |= {name: cells[:, task] for task, name in enumerate(classifiers.task_names)}
             write(columns)
             people, ones = people + len(part), ones + float(cells.sum(dtype=float))
     what = "chances of deciding 1" if probabilities else "decisions"

@@ -1,4 +1,4 @@
-"""The progress line of long work: round, error, spread, gap, and the time left."""
+"""The progress line of a long run: round, error, spread, gap, and the time left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from averagefair.solvers.iterate import Callback, Round
+    from averagefair.game.solution import Callback, Round
 
 
 @contextmanager
@@ -21,19 +21,19 @@ def progress(
     max_rounds: int,
     time_limit: float | None = None,
 ) -> Iterator[Callback | None]:
-    """Show how a solver stands, on standard error, while the block runs.
+    """Show a solver's progress on standard error while the block runs.
 
-    Quiet where standard error is no terminal.
+    Shows nothing if standard error is not a terminal.
 
     Parameters
     ----------
     shown : bool
     alphas : sequence of float
-        What is solved for. Several are taken one after the other, the largest first.
+        The alphas to solve; a solver takes the largest first.
     max_rounds : int
-        For each alpha.
+        The limit for each alpha.
     time_limit : float, optional
-        In seconds, for all of them.
+        The limit in seconds, for all alphas together.
     """
     with bar(shown) as say:
         if say is None:
@@ -50,7 +50,7 @@ def progress(
 
 @contextmanager
 def bar(shown: bool) -> Iterator[Callable[[str, float | None], None] | None]:
-    """Yield what shows a line and the share that is done, on standard error; None where quiet."""
+    """Yield a function that shows a line and the share done; None if nothing is shown."""
     if not (shown and sys.stderr.isatty()):
         yield None
         return
@@ -74,7 +74,7 @@ def bar(shown: bool) -> Iterator[Callable[[str, float | None], None] | None]:
 
 
 class Clock:
-    """Tells how far along a run is, and how long it may still take.
+    """Estimates how far along a run is, and how long it may still take.
 
     Parameters
     ----------
@@ -89,14 +89,14 @@ class Clock:
         self.start = perf_counter()
 
     def done(self, now: Round) -> int:
-        """Return how many alphas are behind: those larger than the one at work."""
+        """Return how many alphas are done: all that are larger than the current alpha."""
         return sum(alpha > now.alpha + 1e-12 for alpha in self.alphas)
 
     def left(self, now: Round) -> tuple[str, float]:
-        """Return "about" or "at most", and so many seconds.
+        """Return "about" or "at most", and a number of seconds.
 
-        On a curve, by the alphas that are done. For one alpha nobody knows when the last round
-        comes: what is told is what the limits allow, if rounds go on taking as long as they did.
+        On a curve, the time of the finished alphas gives an estimate. For one alpha, the number of
+        rounds is unknown. Then the limits give a bound, at the average time per round so far.
         """
         spent = perf_counter() - self.start
         bounds = [] if self.time_limit is None else [max(0.0, self.time_limit - spent)]
@@ -109,9 +109,9 @@ class Clock:
         return "at most", min(bounds, default=math.inf)
 
     def describe(self, now: Round) -> str:
-        """Say where the run stands, in a line that leaves 80 columns room for a bar.
+        """Return the progress line, short enough to leave room for a bar within 80 columns.
 
-        "~0:10 left" is about ten seconds, "<0:10 left" at most so many.
+        "~0:10 left" means about ten seconds, "<0:10 left" at most ten.
         """
         kind, seconds = self.left(now)
         sign = "~" if kind == "about" else "<"

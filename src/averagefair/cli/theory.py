@@ -1,4 +1,4 @@
-"""``averagefair theory``: the paper's constants and sample sizes, and what they mean for you."""
+"""``averagefair theory``: the paper's constants and sample sizes for your numbers."""
 
 from __future__ import annotations
 
@@ -8,41 +8,43 @@ from typing import Annotated, Any
 
 import typer
 
-from averagefair.checks import positive_number, whole_number
+from averagefair._util.checks import positive_number, whole_number
+from averagefair._util.text import percent
 from averagefair.cli import options as given
-from averagefair.cli.speech import answer, wrapped
+from averagefair.cli.console import answer, wrapped
 from averagefair.errors import InputError
-from averagefair.text import percent
 
 
 def theory(
-    alpha: Annotated[float, typer.Option(help="The slack: how far a rate may lie from the rest.")],
-    n: Annotated[int, typer.Option(help="How many people.")],
+    alpha: Annotated[
+        float, typer.Option(help="Slack: largest distance of a rate from a common rate.")
+    ],
+    n: Annotated[int, typer.Option(help="Number of people.")],
     nu: Annotated[float, typer.Option(help="Distance from equilibrium to accept.")] = 0.1,
     delta: Annotated[
         float,
         typer.Option(
-            help="The paper's delta. Promises about new people or tasks fail 5 to 12 times "
-            "as often."
+            help="The paper's delta. Promises about new people or tasks fail with 5 to 12 times "
+            "this probability."
         ),
     ] = 0.05,
-    m: Annotated[int | None, typer.Option(help="How many tasks you have.")] = None,
+    m: Annotated[int | None, typer.Option(help="Number of tasks you have.")] = None,
     beta: Annotated[float, typer.Option(help="Share of new people left without a promise.")] = 0.05,
     features: Annotated[
-        int | None, typer.Option(help="How many features: linear thresholds over them.")
+        int | None, typer.Option(help="Number of features of the linear classifiers.")
     ] = None,
     rho_min: Annotated[
         float | None,
         typer.Option(
-            help="For false positives or negatives: the least share of tasks that count for "
-            "anybody. The figures for both at once need it of everybody who may come."
+            help="For false positives or negatives: smallest share of tasks that count for any "
+            "person. For new people and tasks at once, it must hold for all future people too."
         ),
     ] = None,
     as_json: given.AsJson = False,
 ) -> None:
-    """Tell what the paper's theorems ask for and promise, and whether n and m are enough.
+    """Show what the paper's theorems require and promise, and whether n and m are enough.
 
-    alpha is the slack, as everywhere in averagefair; the theory's own alpha is half of it.
+    --alpha is the slack, as everywhere in averagefair; the theory's own alpha is half of it.
 
     Example: averagefair theory --alpha 0.1 --nu 0.1 --n 1000 --delta 0.05 --m 50 --features 20
     """
@@ -61,7 +63,8 @@ def theory(
             people = paper.individuals_needed(half, nu, beta, delta, m, features + 1)
     except ArithmeticError:
         raise InputError(
-            "these numbers ask for more than can be counted; use a larger alpha, nu or beta."
+            "these numbers need larger samples than can be computed. Use a larger --alpha, --nu or "
+            "--beta."
         ) from None
     promises = {
         "in_sample": paper.in_sample(half, nu, delta),
@@ -88,8 +91,8 @@ def theory(
             f"{plan.tasks_needed:,}",
         ),
         ("people needed n, at your m", _or_give("--m and --features", people)),
-        ("for both at once: people n", _or_give("--features", joint and joint.individuals)),
-        ("for both at once: tasks m", _or_give("--features", joint and joint.tasks)),
+        ("new people and tasks: people n", _or_give("--features", joint and joint.individuals)),
+        ("new people and tasks: tasks m", _or_give("--features", joint and joint.tasks)),
     ]
     text = "\n".join(f"{name:<38}{value:>24}" for name, value in rows)
     facts: dict[str, Any] = {
@@ -100,7 +103,7 @@ def theory(
         "enough_tasks": None if m is None else m >= plan.tasks_needed,
         "enough_people": None if people is None else n >= people,
         "enough_for_both": None if joint is None or m is None else _covers(n, m, joint),
-        "promises": {name: asdict(one) for name, one in promises.items()},
+        "promises": {name: asdict(promise) for name, promise in promises.items()},
         "verdict": verdict,
     }
     answer(facts, wrapped(f"{text}\n\n" + "\n".join(verdict)), as_json=as_json)
@@ -113,54 +116,54 @@ def _or_give(options: str, number: int | None) -> str:
 
 
 def _inside(plan: Any, promise: Any, *, outside_rho: bool) -> str:
-    said = (
-        f"For the people and tasks learned from: with an exact oracle, {plan.rounds:,} rounds of "
-        f"exponentiated gradient bring everybody within {promise.deviation:g} of a common rate, at "
-        f"an error of at most {promise.error_excess:g} above the best possible. That is certain, "
-        "and no number of tasks is needed, where every round looks at all tasks"
+    text = (
+        f"Training people and tasks: with an exact oracle, {plan.rounds:,} rounds of exponentiated "
+        f"gradient bring everybody within {promise.deviation:g} of a common rate. The error is at "
+        f"most {promise.error_excess:g} above the best possible. This is certain for any number "
+        "of tasks if every round uses all tasks"
     )
     if not outside_rho:
-        return f"{said}."
+        return f"{text}."
     return (
-        f"{said} and the sample's own rho is used (the default). With outside estimates of rho it "
-        f"has probability {promise.probability:g}, from {plan.tasks_needed:,} tasks on; one batch "
+        f"{text} and the sample's own rho (the default). With outside estimates of rho, it holds "
+        f"with probability {promise.probability:g} from {plan.tasks_needed:,} tasks on. One batch "
         "of them, F_0, is set aside for the estimates."
     )
 
 
 def _new_tasks(plan: Any, promise: Any, m: int | None) -> str:
     return (
-        f"For tasks not seen yet: everybody within {promise.deviation:g}, with probability "
-        f"{promise.probability:g}, from {plan.tasks_needed:,} tasks on, at an error of at most "
-        f"{promise.error_excess:.3g} above the best possible. {_enough(m, plan.tasks_needed)}"
+        f"New tasks: everybody is within {promise.deviation:g}, with probability "
+        f"{promise.probability:g}. The error is at most {promise.error_excess:.3g} above the best "
+        f"possible. This needs {plan.tasks_needed:,} tasks. {_enough(m, plan.tasks_needed, '--m')}"
     )
 
 
 def _new_people(promise: Any, n: int, people: int | None, beta: float) -> str:
-    said = (
-        f"For people not seen yet: all but {percent(beta)} within {promise.deviation:g}, with "
-        f"probability {promise.probability:g}"
+    text = (
+        f"New people: all but {percent(beta)} are within {promise.deviation:g}, with probability "
+        f"{promise.probability:g}."
     )
     if people is None:
-        return f"{said}; give --m and --features to learn from how many people."
-    return f"{said}, from {people:,} people on. {_enough(n, people)}"
+        return f"{text} Give --m and --features to see how many people this needs."
+    return f"{text} This needs {people:,} people. {_enough(n, people, '--n')}"
 
 
 def _both(promise: Any, joint: Any, n: int, m: int | None, *, all_people: bool) -> str:
-    said = (
-        f"For both at once: all but {percent(promise.share)} within {promise.deviation:g}, with "
-        f"probability {promise.probability:g}"
+    text = (
+        f"New people and tasks at once: all but {percent(promise.share)} are within "
+        f"{promise.deviation:g}, with probability {promise.probability:g}."
     )
     if joint is None:
-        return f"{said}; give --features to learn from how many people and tasks."
-    said += f", from {joint.individuals:.3g} people and {joint.tasks:.3g} tasks on. Each number "
-    said += "depends on the other; these are the smallest that fit together."
+        return f"{text} Give --features to see how many people and tasks this needs."
+    text += f" This needs {joint.individuals:.3g} people and {joint.tasks:.3g} tasks. Each number "
+    text += "depends on the other; these are the smallest that fit together."
     if all_people:
-        said += " Here --rho-min must hold for everybody who may come (the paper's rho_inf)."
+        text += " Here --rho-min must hold for all future people (the paper's rho_inf)."
     if m is not None:
         verdict = "enough" if _covers(n, m, joint) else "not enough"
-        said += f" You have {n:,} and {m:,}: {verdict}."
-    return said
+        text += f" You have {n:,} and {m:,}: {verdict}."
+    return text
 
 
 def _covers(n: int, m: int, joint: Any) -> bool:
@@ -168,22 +171,22 @@ def _covers(n: int, m: int, joint: Any) -> bool:
 
 
 def _closing(promises: Iterable[Any]) -> list[str]:
-    said = []
+    lines = []
     if any(promise.deviation >= 0.5 or promise.probability <= 0 for promise in promises):
-        said.append(
+        lines.append(
             "A deviation of 0.5 or more, or a probability of 0, promises nothing: all rates are "
-            "within 0.5 of one half. Ask for a smaller alpha or delta."
+            "within 0.5 of one half. Use a smaller --alpha or --delta."
         )
-    said.append(
-        "These are worst cases over all populations. What your data show is usually far better: "
+    lines.append(
+        "These are worst cases over all populations. Your data usually show far better results: "
         "hold people and tasks out (averagefair frontier --test), and audit them."
     )
-    return said
+    return lines
 
 
-def _enough(have: int | None, need: int) -> str:
+def _enough(have: int | None, need: int, option: str) -> str:
     if have is None:
-        return "How many have you (--m)?"
+        return f"Give {option} to compare."
     if have >= need:
         return f"You have {have:,}: enough."
     factor = f"{need / have:,.1f}" if need < 1_000_000 * have else f"{need // have:,}"

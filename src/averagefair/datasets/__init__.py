@@ -1,7 +1,7 @@
 """The two populations of the paper's experiments: its synthetic one, and Communities and Crime.
 
-Both come as a `Split`: people and tasks to learn from, and people and tasks held out, so that the
-paper's two kinds of generalisation (to new people, to new tasks) can be measured.
+Both come as a `Split`: training people and tasks, and held-out people and tasks. With a split, the
+paper's two kinds of generalisation, to new people and to new tasks, can be measured.
 """
 
 from averagefair.datasets.communities import (

@@ -1,4 +1,4 @@
-"""UCI's Communities and Crime, and the paper's learning problem made of it."""
+"""UCI's Communities and Crime, and the learning problem that the paper makes from it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from textwrap import shorten
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from averagefair._util.text import counted
 from averagefair.datasets.split import BoolArray, FloatArray, LabelArray, Split
 from averagefair.errors import DatasetError, InputError
-from averagefair.text import counted
 
 # UCI's attributes after the five non-predictive ones (state, county, community, name, fold).
 _COLUMNS = """
@@ -53,7 +53,7 @@ _URLS = (
 )
 _REMEDY = (
     "Get communities.data (1,994 rows, 128 columns) from "
-    "https://archive.ics.uci.edu/dataset/183/communities+and+crime and give its path "
+    "https://archive.ics.uci.edu/dataset/183/communities+and+crime and pass its path "
     "(load_communities(path) in Python, --data path on the command line), or set the environment "
     "variable AVERAGEFAIR_DATA to the file or its folder."
 )
@@ -87,29 +87,29 @@ class Communities:
 
 
 def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
-    """Read Communities and Crime from a file of yours, else from UCI.
+    """Read Communities and Crime from your own file, or download it from UCI.
 
     Parameters
     ----------
     path : path, optional
         UCI's ``communities.data`` (128 columns, ``?`` for missing), UCI's zip archive of it, or a
-        copy with or without a header, with or without the five non-predictive columns, blank or
-        ``?`` for missing. Or a folder that holds ``communities.csv`` or ``communities.data``.
-        Default: the environment variable ``AVERAGEFAIR_DATA`` (file or folder); where that leads to
-        no file, a download from UCI, kept in the user's cache folder (needs
-        ``averagefair[datasets]``).
+        copy. A copy may have a header, may lack the five non-predictive columns, and may have
+        blanks for missing values. A folder that holds ``communities.csv`` or ``communities.data``
+        also works. Default: the environment variable ``AVERAGEFAIR_DATA`` (file or folder). If the
+        variable names no file, the table is downloaded from UCI and stored in the user's cache
+        folder (needs ``averagefair[datasets]``).
 
     Raises
     ------
     DatasetError
-        No file was found, or it is not this table: wrong shape, other column names, a cell that
-        is not a number. The message says which, and where to get the right file.
+        No file was found, or the file is not this table: wrong shape, other column names, a cell
+        that is not a number. The message says what is wrong, and where to get the right file.
 
     Notes
     -----
-    What is pinned is the sha256 of the *parsed table*, not of a file: it holds for the raw, the
-    zipped and the headed copies alike. A download must match it, or is thrown away. A file of
-    yours with other values is read, with a warning, and has ``is_original`` False.
+    The library pins the sha256 of the *parsed table*, not of a file. So raw copies, zipped copies
+    and copies with a header all match. A download that does not match is deleted. Your own file may
+    have other values: the library reads it with a warning, and ``is_original`` is False.
 
     Examples
     --------
@@ -141,13 +141,13 @@ def load_communities(path: str | os.PathLike[str] | None = None) -> Communities:
 def _find(given: str | os.PathLike[str] | None) -> Path | None:
     if not given:
         return None
-    place = Path(given).expanduser()
-    candidates = [place / name for name in _FILES] if place.is_dir() else [place]
+    path = Path(given).expanduser()
+    candidates = [path / name for name in _FILES] if path.is_dir() else [path]
     return next((file for file in candidates if file.is_file()), None)
 
 
 def _download(tried: str) -> FloatArray:
-    """Fetch the table from UCI; what was tried before opens the message of a failure."""
+    """Download the table from UCI; an error message begins with the text ``tried``."""
     try:
         import pooch
     except ImportError as error:
@@ -159,7 +159,7 @@ def _download(tried: str) -> FloatArray:
         try:
             file = Path(pooch.retrieve(url, known_hash=None, fname=name, path=cache))
         except (OSError, ValueError) as error:
-            # Libraries of the network tell at length; what to do about it comes after this.
+            # Shorten the long messages of network libraries: the remedy follows them.
             tried += f" Download of {url} failed: {shorten(str(error), 80, placeholder=' ...')}."
             continue
         try:
@@ -169,7 +169,7 @@ def _download(tried: str) -> FloatArray:
             tried += f" Download of {url}: its values do not match the pinned digest."
         except DatasetError as error:
             tried += f" Download of {url}: {error}"
-        file.unlink(missing_ok=True)  # else the cache would hand out the bad file for ever
+        file.unlink(missing_ok=True)  # otherwise the cache would return the bad file forever
     raise DatasetError(tried)
 
 
@@ -186,9 +186,9 @@ def _read(file: Path) -> FloatArray:
             )
     rows = [line[-k:] for line in lines]
     if rows and any(letter.isalpha() for letter in rows[0][-1]):
-        for found, name in zip(rows.pop(0), COMMUNITIES_COLUMNS, strict=True):
-            if found.strip().lower() != name.lower():
-                raise DatasetError(f"{wrong} its header has {found!r} in the place of {name!r}.")
+        for given, name in zip(rows.pop(0), COMMUNITIES_COLUMNS, strict=True):
+            if given.strip().lower() != name.lower():
+                raise DatasetError(f"{wrong} its header has {given!r} instead of {name!r}.")
     if len(rows) != n:
         raise DatasetError(f"{wrong} it has {counted(len(rows), 'row')}; it must have {n:,}.")
     values = np.empty((n, k))
@@ -231,7 +231,7 @@ _TASKS, _FEATURES, _NEW_TASKS = slice(0, 50), slice(50, 70), slice(70, 95)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CommunitiesSplit(Split):
-    """What :func:`communities_split` made: a :class:`Split`, and the names of its columns.
+    """The result of :func:`communities_split`: a :class:`Split` with the names of its columns.
 
     Attributes
     ----------
@@ -250,27 +250,28 @@ def communities_split(
     train_rows: ArrayLike = _TRAIN_ROWS,
     holdout_rows: ArrayLike = _HOLDOUT_ROWS,
 ) -> CommunitiesSplit:
-    """Make the paper's learning problem out of Communities and Crime.
+    """Make the paper's learning problem from Communities and Crime.
 
     Missing values become 0, and all columns but the last (violent crimes) are centred over all
     1,994 rows. Columns 50 to 69 are the features, 0 to 49 the tasks, 70 to 94 the new tasks. A
-    task's label is 1 where its value is above the column's mean over the rows in use: training
-    and held-out rows each have their own means.
+    person's label on a task is 1 if the value is above the column's mean. Training rows and
+    held-out rows each have their own means.
 
     Parameters
     ----------
     data : Communities or path, optional
         Default: ``load_communities()``.
     train_rows, holdout_rows : sequence of int
-        People to learn from and people to hold out, counted from 0. Default: the paper's 0 to 199
-        and 200 to 399.
+        The rows of the training people and of the held-out people, counted from 0. Default: the
+        paper's rows, 0 to 199 and 200 to 399.
 
     Notes
     -----
-    A value within 1e-9 of the mean is on it and has label 0 (the data are whole hundredths, so
-    nothing else is that near): rounding never decides a label. The paper's runs leave a column
-    with at most two values as it is; the rule above does the same, the larger value being 1, and
-    gives a column with a single value label 0 throughout. The default rows have no such column.
+    A value within 1e-9 of the mean counts as equal to the mean and has label 0, so rounding never
+    decides a label. The data are whole hundredths, so only values equal to the mean are this near.
+    The paper's runs leave a column with at most two values as it is. The rule above has the same
+    effect: the larger value becomes 1, and a column with a single value gets label 0 throughout.
+    The default rows have no such column.
 
     Examples
     --------

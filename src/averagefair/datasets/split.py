@@ -1,4 +1,4 @@
-"""A split: people and tasks to learn from, people and tasks held out."""
+"""A split: training people and tasks, and held-out people and tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.text import counted
+from averagefair._util.text import counted
 
 FloatArray = NDArray[np.float64]
 LabelArray = NDArray[np.int8]
@@ -17,7 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
-    """People and tasks to learn from, and people and tasks held out.
+    """Training people and tasks, and held-out people and tasks.
 
     Attributes
     ----------
@@ -30,7 +30,8 @@ class Split:
     Y_new_people : int8 array, shape (n_new, m)
         Labels of the held-out people on the training tasks.
     Y_new_tasks : int8 array, shape (n, m_new)
-        Labels of the training people on the held-out tasks: what a new task is learned from.
+        Labels of the training people on the held-out tasks. A model makes the classifiers of these
+        tasks from these labels.
     Y_new_both : int8 array, shape (n_new, m_new)
         Labels of the held-out people on the held-out tasks.
     """
@@ -46,10 +47,10 @@ class Split:
     def digest(self) -> str:
         """The sha256 of features and labels, in the order of the attributes above."""
         parts = (self.X, self.Y, self.X_new, self.Y_new_people, self.Y_new_tasks, self.Y_new_both)
-        found = sha256()
+        digest = sha256()
         for part in parts:
-            found.update(np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<")).data)
-        return found.hexdigest()
+            digest.update(np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<")).data)
+        return digest.hexdigest()
 
     def __repr__(self) -> str:
         (n, d), m, (n_new, m_new) = self.X.shape, self.Y.shape[1], self.Y_new_both.shape
@@ -58,7 +59,7 @@ class Split:
         return f"{type(self).__name__}({size}; {held_out})"
 
     def with_tasks_drawn(self, rng: np.random.Generator) -> Split:
-        """Return the same people with the tasks to hold out drawn at random from all tasks.
+        """Return the same people with held-out tasks drawn at random from all tasks.
 
         Parameters
         ----------
@@ -66,13 +67,13 @@ class Split:
         """
         order = rng.permutation(self.Y.shape[1] + self.Y_new_tasks.shape[1])
         old, new = np.split(order, [self.Y.shape[1]])
-        here = np.hstack([self.Y, self.Y_new_tasks])
-        there = np.hstack([self.Y_new_people, self.Y_new_both])
+        training = np.hstack([self.Y, self.Y_new_tasks])
+        held_out = np.hstack([self.Y_new_people, self.Y_new_both])
         return Split(
             X=self.X,
-            Y=here[:, old],
+            Y=training[:, old],
             X_new=self.X_new,
-            Y_new_people=there[:, old],
-            Y_new_tasks=here[:, new],
-            Y_new_both=there[:, new],
+            Y_new_people=held_out[:, old],
+            Y_new_tasks=training[:, new],
+            Y_new_both=held_out[:, new],
         )

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from averagefair.blocks import row_blocks
-from averagefair.checks import whole_number
+from averagefair._util.checks import whole_number
 from averagefair.datasets.split import BoolArray, LabelArray, Split
 from averagefair.errors import InputError
+from averagefair.people.blocks import row_blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticPopulation(Split):
-    """What :func:`make_synthetic` made: a :class:`Split`, and how it came about.
+    """The result of :func:`make_synthetic`: a :class:`Split` with the draws behind it.
 
     Attributes
     ----------
     groups, groups_new : int8 arrays of 1 and 2, shapes (n,) and (n_new,)
         The group of each training and each held-out person.
     weights, weights_new : int8 arrays of -1 and 1, shapes (m, 2, d) and (m_new, 2, d)
-        For each task the vector that labels its majority (index 0) and its minority (index 1).
+        For each task, the vectors that label its majority (index 0) and its minority (index 1).
     majority : bool array, shape (n, m)
-        Whether the person fell into the majority of the task; training people and tasks only.
+        Whether the person is in the majority of the task; training people and tasks only.
     """
 
     groups: LabelArray
@@ -45,31 +45,32 @@ def make_synthetic(
 ) -> SyntheticPopulation:
     """Draw the paper's synthetic population, in which group 2 is mostly in the minority.
 
-    People are uniform on {-1, 1}^d; the first 75% are group 1, the rest group 2. Each task has two
-    weight vectors, uniform on {-1, 1}^d. For each person and task a coin says whether the person
-    belongs to the task's majority: with chance q in group 1, and 1 - q in group 2. The label is
-    y_ij = 1 where w^T x_i > 0, w being the majority's or the minority's vector (section
-    "Additional Experimental Results").
+    People's features are uniform on {-1, 1}^d; the first 75% of the people are group 1, the rest
+    group 2. Each task has two weight vectors, uniform on {-1, 1}^d: one for its majority and one
+    for its minority. For each person and task a coin decides whether the person belongs to the
+    task's majority: with chance q in group 1, and 1 - q in group 2. The label is y_ij = 1 if
+    w^T x_i > 0, where w is the vector of the person's side (section "Additional Experimental
+    Results").
 
     Parameters
     ----------
     n, m, d : int
         Numbers of people, tasks and features; at least 1. The defaults are the paper's.
     q : float in [0.5, 1]
-        Bias of the coin. At 1 the majority is group 1 in every task; at 0.5 chance alone.
+        Bias of the coin. At 1 group 1 is the majority of every task; at 0.5 the groups are alike.
     random_state : int
         Seed, zero or more. The same seed gives the same population.
     n_holdout, m_holdout : int
         Numbers of people (75% of them group 1) and tasks to hold out, drawn by the same process.
-        Asking for them leaves the training part as it is: every part has a stream of its own.
+        They do not change the training part: every part has its own random stream.
 
     Notes
     -----
     The paper's sign(w^T x) is 0 on ties, which even d allows. **A tie has label 0**, so that each
     label stays a linear threshold of x and no noise is added. With d = 20 a tie has probability
-    0.176, hence 41% of the labels are 1. With odd d there are no ties, and it is 50%.
+    0.176, so 41% of the labels are 1. With odd d there are no ties, and 50% of the labels are 1.
 
-    Memory is that of the result (two bytes per training cell) and a few row blocks.
+    Memory holds the result (two bytes per training cell) and a few row blocks.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def make_synthetic(
     if not 0.5 <= q <= 1:
         raise InputError(
             f"`q` must lie in [0.5, 1]; got {q!r}. It is the chance that a person of group 1 "
-            "falls into a task's majority; below 0.5, swap the groups instead."
+            "is in a task's majority; for less than 0.5, swap the groups."
         )
     seeds = np.random.SeedSequence(whole_number("random_state", random_state, least=0)).spawn(8)
     streams = [np.random.default_rng(seed) for seed in seeds]
@@ -115,18 +116,18 @@ def _signs(rng: np.random.Generator, *shape: int) -> LabelArray:
 
 
 def _groups(n: int) -> LabelArray:
-    """Person i, counted from 0, is in group 1 where i < 0.75 n."""
+    """Put person i, counted from 0, in group 1 if i < 0.75 n, else in group 2."""
     return np.where(4 * np.arange(n) < 3 * n, np.int8(1), np.int8(2))
 
 
 def _label(
     rng: np.random.Generator, people: LabelArray, groups: LabelArray, weights: LabelArray, q: float
 ) -> tuple[LabelArray, BoolArray]:
-    """Flip the coins and label, in row blocks: (labels, majority), both (people, tasks)."""
+    """Flip the coins and label, in row blocks; return labels and majority, (people, tasks)."""
     shape = len(people), len(weights)
     labels, majority = np.empty(shape, dtype=np.int8), np.empty(shape, dtype=np.bool_)
     chance = np.where(groups == 1, q, 1 - q)
-    # float32 products of signs are exact (small whole numbers), and fast
+    # Products of signs are small whole numbers: float32 is exact, and fast.
     by_majority, by_minority = weights.astype(np.float32).transpose(1, 2, 0)
     for rows in row_blocks(*shape):
         x = people[rows].astype(np.float32)

@@ -1,7 +1,7 @@
-"""The paper's experiments, as functions that return tables, and what goes beyond them.
+"""The paper's experiments and some further ones, as functions that return tables.
 
 Kearns, Roth and Sharifi-Malvajerdi (2019), section "Experimental Evaluation" and appendix
-"Additional Experimental Results". ``averagefair reproduce`` runs all of it.
+"Additional Experimental Results". From a checkout ``python -m reproduction`` runs all of them.
 
 >>> from averagefair.datasets import make_synthetic
 >>> from averagefair.experiments import error_spread, learn
@@ -28,14 +28,14 @@ from averagefair.experiments.findings import (
     power_law,
 )
 from averagefair.experiments.sweeps import Setting, coin_biases, growth, random_splits
-from averagefair.experiments.tidy import Table
+from averagefair.experiments.tidy import ResultTable
 
 __all__ = [
     "GRID",
     "RATES",
     "SOLVERS",
+    "ResultTable",
     "Setting",
-    "Table",
     "at_equal_unfairness",
     "coin_biases",
     "envelope",

@@ -1,9 +1,11 @@
 """The paper's three figures, as tables: convergence, error spread, generalisation.
 
-Section "Experimental Evaluation" and appendix "Additional Experimental Results". Every table has,
-for each run, what was asked (``alpha``, and ``allowed`` = 2 alpha: how far apart two people may
-be), what was reached on the people and tasks learned from (``reached_spread``, ``reached_error``),
-and what it took (``rounds``, ``columns``, ``oracle_calls``, ``seconds``).
+Section "Experimental Evaluation" and appendix "Additional Experimental Results". For each run,
+every table has columns for:
+
+- the request: ``alpha``, and ``allowed`` = 2 alpha, the largest spread allowed;
+- the result in training: ``reached_spread`` and ``reached_error``;
+- the effort: ``rounds``, ``columns``, ``oracle_calls`` and ``seconds``.
 """
 
 from __future__ import annotations
@@ -16,25 +18,25 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from averagefair.certificate import Certificate
 from averagefair.datasets.split import Split
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
-from averagefair.experiments.tidy import Table, stack
+from averagefair.evaluation.generalisation import CORNERS, generalisation
+from averagefair.experiments.tidy import ResultTable, stack
 from averagefair.frontier import Frontier, FrontierPoint, frontier
-from averagefair.generalisation import CORNERS, generalisation
-from averagefair.measure import Measurement
+from averagefair.game.certificate import Certificate
+from averagefair.game.measure import Measurement
 from averagefair.oracles import RegressionOracle
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient, StopReason
 
 PUBLISHED, COLUMNS = "authors' setting", "column generation"
 SOLVERS = (PUBLISHED, COLUMNS)
-"""Exponentiated gradient in the setting of the authors' published runs, and this library's own."""
+"""Exponentiated gradient as in the authors' published runs, and this library's default solver."""
 RATES = ("error", "false_positive", "false_negative")
 UNCONSTRAINED = 0.5
-"""At this alpha nothing is asked for."""
+"""At this alpha the constraint never binds."""
 GRID = (0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.22, UNCONSTRAINED)
-"""The alphas of the authors' published runs, and none at all."""
+"""The alphas of the authors' published runs, and the alpha without a constraint."""
 TRAJECTORY_ALPHAS = (0.05, 0.1, 0.15, 0.2)
 """The paper's 2 alpha = 0.1, 0.2, 0.3, 0.4."""
 ROUNDS = 1000
@@ -45,17 +47,17 @@ Curves = Mapping[tuple[str, str], Frontier]
 
 
 ORACLE = RegressionOracle()
-"""The paper's: both solvers play with it, so that they differ in nothing else."""
+"""The paper's oracle. Both solvers use it, so that only the solvers differ."""
 
 
 def make_solver(name: str, rounds: int = ROUNDS) -> Any:
-    """Return one of ``SOLVERS``, with so many rounds at most."""
+    """Return one of ``SOLVERS``, with this limit of rounds."""
     makers: dict[str, Callable[[int], Any]] = {
         PUBLISHED: ExponentiatedGradient.published,
-        COLUMNS: lambda most: ColumnGeneration(max_rounds=most),
+        COLUMNS: lambda limit: ColumnGeneration(max_rounds=limit),
     }
     if name not in makers:
-        raise InputError(f"a solver is one of {', '.join(SOLVERS)}; got {name!r}.")
+        raise InputError(f"a solver must be one of {', '.join(SOLVERS)}; got {name!r}.")
     return makers[name](rounds)
 
 
@@ -66,24 +68,24 @@ def trajectories(
     rates: Sequence[str] = ("error",),
     solvers: Sequence[str] = SOLVERS,
     rounds: int = ROUNDS,
-) -> Table:
-    """Follow runs round by round: the paper's figure "convergence".
+) -> ResultTable:
+    """Record runs round by round: the paper's figure "convergence".
 
     Parameters
     ----------
     split : Split
-        People and tasks to learn from.
+        The training people and training tasks.
     alphas, rates, solvers
-        A run for each of each; column generation is started anew for every alpha.
+        One run for each combination; column generation starts from scratch for every alpha.
     rounds : int, default 1000
-        At most.
+        Limit of rounds.
 
     Returns
     -------
-    Table
-        A row for each round of each run: ``round``, and ``error`` and ``spread`` of the answer
-        after it; of column generation also at which alpha it stands (``aim``), since it comes down
-        to the one requested from above. The last row of a run is the model that came of it.
+    ResultTable
+        A row for each round of each run: ``round``, ``error`` and ``spread`` after the round, and
+        ``aim``, the slack of the round. (Column generation approaches alpha from above.) The last
+        row of a run is the final model.
 
     Examples
     --------
@@ -102,17 +104,17 @@ def trajectories(
     )
 
 
-def _path(split: Split, alpha: float, rate: str, solver: str, rounds: int) -> Table:
-    how = {
+def _path(split: Split, alpha: float, rate: str, solver: str, rounds: int) -> ResultTable:
+    settings = {
         "rate": rate,
         "oracle": ORACLE,
         "solver": make_solver(solver, rounds),
         "random_state": SEED,
     }
-    with _rounds_in_the_tables():
-        model = AverageFairClassifier(alpha=alpha, **how).fit(split.X, split.Y)
+    with _no_convergence_warning():
+        model = AverageFairClassifier(alpha=alpha, **settings).fit(split.X, split.Y)
     past, end = model.history_, model.certificate_
-    return Table(
+    return ResultTable(
         {
             "round": np.append(past["round"], end.rounds),
             "error": np.append(past["error"], end.error),
@@ -132,28 +134,29 @@ def learn(
 ) -> Curves:
     """Learn the trade-off curves that :func:`error_spread` and :func:`generalise` measure.
 
-    The authors' setting solves each alpha by itself; column generation all alphas with one pool
-    of columns, so that what a point took (``oracle_calls``, ``seconds``) is what it added to the
-    points of larger alpha.
+    The authors' setting solves each alpha separately. Column generation solves all alphas with one
+    pool of columns. (A column is one classifier for each task; the pool holds all columns found so
+    far.) A point's effort (``oracle_calls``, ``seconds``) is the effort added to that of the points
+    with larger alpha.
 
     Parameters
     ----------
     split : Split
-        What to learn from.
+        The training people and training tasks.
     alphas : sequence of float, optional
         Default: :data:`GRID`.
     rates : sequence of str, default ("error",)
-        Of ``"error"``, ``"false_positive"`` and ``"false_negative"``.
+        Any of ``"error"``, ``"false_positive"`` and ``"false_negative"``.
     solvers : sequence of str, optional
         Default: all of :data:`SOLVERS`.
     rounds : int, default 1000
-        At most.
+        Limit of rounds.
 
     Returns
     -------
     dict of (rate, solver) to Frontier
     """
-    with _rounds_in_the_tables():
+    with _no_convergence_warning():
         return {
             (rate, solver): frontier(
                 split.X,
@@ -170,69 +173,69 @@ def learn(
 
 
 @contextmanager
-def _rounds_in_the_tables() -> Iterator[None]:
-    """Do not warn of runs that end after all rounds: the tables have their rounds."""
+def _no_convergence_warning() -> Iterator[None]:
+    """Suppress warnings about runs that reach the limit of rounds: the tables show the rounds."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the fit did not converge", ConvergenceWarning)
         yield
 
 
-def error_spread(curves: Curves, split: Split) -> Table:
-    """Tell everybody's rate at each alpha: the paper's figure "error spread".
+def error_spread(curves: Curves, split: Split) -> ResultTable:
+    """Return everybody's rate at each alpha: the paper's figure "error spread".
 
     Parameters
     ----------
     curves : mapping of (rate, solver) to Frontier
         From :func:`learn`.
     split : Split
-        What they were learned from.
+        The split that the curves were trained on.
 
     Returns
     -------
-    Table
-        A row for each person, alpha, rate and solver: ``individual_rate`` (NaN where the person
-        has none) and its mean over people, ``mean_rate``; ``coin_flip_rate``, ``coin_flip_mean``
-        and ``coin_flip_error``: the same and the overall error if what the oracle answers without
-        a constraint is mixed with coin flips until people are as near to each other. People of the
-        synthetic population have a ``group``.
+    ResultTable
+        A row for each person, alpha, rate and solver: ``individual_rate`` (NaN if undefined) and
+        its mean over people, ``mean_rate``. The baseline is the oracle's answer without a
+        constraint, mixed with coin flips until it has the same spread. ``coin_flip_rate``,
+        ``coin_flip_mean`` and ``coin_flip_error`` are the baseline's rate, mean rate and overall
+        error. People of the synthetic population have a ``group``.
     """
     rates = dict.fromkeys(rate for rate, _ in curves)
-    plain = {rate: _plain(split, rate) for rate in rates}
-    found = stack(
+    free = {rate: _unconstrained(split, rate) for rate in rates}
+    table = stack(
         [
-            _everybody(point, rate, solver, plain[rate])
+            _everybody(point, rate, solver, free[rate])
             for (rate, solver), curve in curves.items()
             for point in curve
         ]
     )
     groups = getattr(split, "groups", None)
     if groups is None:
-        return found
-    return found.with_columns(group=groups[found["person"]])
+        return table
+    return table.with_columns(group=groups[table["person"]])
 
 
-def _plain(split: Split, rate: str) -> Measurement:
-    """Return what the oracle answers where fairness has no weight."""
-    solver = ExponentiatedGradient(max_rounds=1, tol=None)  # whose first round is that
-    how: dict[str, Any] = {"rate": rate, "oracle": ORACLE, "solver": solver}
-    return frontier(split.X, split.Y, [UNCONSTRAINED], **how).unconstrained
+def _unconstrained(split: Split, rate: str) -> Measurement:
+    """Measure the oracle's answer without a constraint, which is this solver's first round."""
+    solver = ExponentiatedGradient(max_rounds=1, tol=None)
+    settings: dict[str, Any] = {"rate": rate, "oracle": ORACLE, "solver": solver}
+    return frontier(split.X, split.Y, [UNCONSTRAINED], **settings).unconstrained
 
 
-def _everybody(point: FrontierPoint, rate: str, solver: str, plain: Measurement) -> Table:
-    mine, end = point.model.individual_rates_, point.certificate
-    kept = min(1.0, end.spread / plain.spread) if plain.spread > 0 else 1.0
-    flipped = kept * plain.rates + (1.0 - kept) * 0.5
-    return Table(
-        {"person": np.arange(mine.size), "individual_rate": mine, "coin_flip_rate": flipped}
+def _everybody(point: FrontierPoint, rate: str, solver: str, free: Measurement) -> ResultTable:
+    rates, end = point.model.individual_rates_, point.certificate
+    kept = min(1.0, end.spread / free.spread) if free.spread > 0 else 1.0
+    flipped = kept * free.rates + (1.0 - kept) * 0.5
+    return ResultTable(
+        {"person": np.arange(rates.size), "individual_rate": rates, "coin_flip_rate": flipped}
     ).with_columns(
         rate=rate,
         solver=solver,
         alpha=point.alpha,
         **run_columns(end),
         common_rate=end.common_rate,
-        mean_rate=np.nanmean(mine),
+        mean_rate=np.nanmean(rates),
         coin_flip_mean=np.nanmean(flipped),
-        coin_flip_error=kept * plain.error + (1.0 - kept) * 0.5,
+        coin_flip_error=kept * free.error + (1.0 - kept) * 0.5,
     )
 
 
@@ -242,24 +245,25 @@ MEASURED = (
 )
 
 
-def generalise(curves: Curves, split: Split) -> Table:
-    """Measure curves on people and tasks held out: the paper's figure of generalisation.
+def generalise(curves: Curves, split: Split) -> ResultTable:
+    """Measure curves on held-out people and tasks: the paper's figure of generalisation.
 
     Parameters
     ----------
     curves : mapping of (rate, solver) to Frontier
         From :func:`learn`.
     split : Split
-        What they were learned from, and what was held out.
+        The split that the curves were trained on, with its held-out part.
 
     Returns
     -------
-    Table
-        A row for each corner ("training", "people", "tasks", "both"), alpha, rate and solver, with
-        the columns of ``averagefair.generalisation.Corner``: error and its interval, raw
-        ``spread`` and ``sd`` as observed, and, for new tasks only, what noise alone would show
-        (``spread_floor``), the share of the variance that is noise, and the chance-corrected
-        figures ``denoised`` and ``sigma``. Those are NaN on the tasks learned from.
+    ResultTable
+        A row for each corner, alpha, rate and solver. A corner ("training", "people", "tasks",
+        "both") combines training or new people with training or new tasks. The columns are those of
+        ``averagefair.evaluation.generalisation.CornerCurve``: error and its interval, and
+        ``spread`` and ``sd`` as observed. Other columns are for new tasks only, and NaN on training
+        tasks: the spread under noise alone (``spread_floor``), the noise's share of the variance,
+        and the figures without noise, ``denoised`` and ``sigma``.
     """
     new: dict[str, Any] = {
         "X_new": split.X_new,
@@ -271,7 +275,7 @@ def generalise(curves: Curves, split: Split) -> Table:
     for (rate, solver), curve in curves.items():
         corners = generalisation(curve, **new).corners
         tables += [
-            Table.of_rows(
+            ResultTable.of_rows(
                 {
                     "rate": rate,
                     "solver": solver,
@@ -280,9 +284,9 @@ def generalise(curves: Curves, split: Split) -> Table:
                     "corner": name,
                     "people": corners[name].n,
                     "tasks": corners[name].m,
-                    **{what: getattr(corners[name], what)[place] for what in MEASURED},
+                    **{figure: getattr(corners[name], figure)[index] for figure in MEASURED},
                 }
-                for place, point in enumerate(curve)
+                for index, point in enumerate(curve)
                 for name in CORNERS
             )
         ]
@@ -290,7 +294,7 @@ def generalise(curves: Curves, split: Split) -> Table:
 
 
 def run_columns(end: Certificate) -> dict[str, Any]:
-    """Return what every table says of a run; one that was cut short is not an experiment."""
+    """Return the columns that every table has for a run; refuse a run that was cut short."""
     if end.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     if end.trouble:

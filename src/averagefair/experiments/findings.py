@@ -1,10 +1,9 @@
-"""What the tables say: who errs less at equal unfairness, and how fast fairness carries over.
+"""Findings from the tables: error at equal unfairness, and how fast fairness generalises.
 
-Curves are compared where their *held-out* unfairness is equal, since what a solver was asked for
-in training says little about what new people and tasks meet. A curve is worth its lower envelope:
-whoever has two of its models can decide by a coin which of them to use, and whoever has one can mix
-in plain coin flips, down to no unfairness at error one half. Mixing makes no two people differ
-more than the models mixed do.
+Curves are compared at equal *held-out* unfairness, since the alpha requested in training says
+little about new people and tasks. Each curve is replaced by its lower envelope, because models can
+be mixed at random. A model can also be mixed with coin flips, which have no unfairness and an error
+of one half. Mixing never moves two people further apart than they are in one of the models.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.stats import t as student
 
+from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
 from averagefair.experiments.figures import COLUMNS, PUBLISHED, SOLVERS, UNCONSTRAINED
 from averagefair.experiments.sweeps import PEOPLE, TASKS
-from averagefair.experiments.tidy import Table
-from averagefair.sample import FloatArray
+from averagefair.experiments.tidy import ResultTable
 
 LEVELS = (0.2, 0.4, 0.6, 0.8, 0.9)
 CONFIDENCE = 0.95
 HELD_OUT = ("people", "tasks", "both")
 LEARNED = "people"
-"""New people are measured on the tasks learned from, where noise cannot be taken off."""
+"""New people are measured on the training tasks, where the noise cannot be removed."""
 MOSTLY_NOISE = 0.8
-"""Where more of the variance between people is noise, there is little unfairness to compare at."""
+"""Above this noise share of the variance between people, comparisons say little."""
 GAIN = ("gain", "gain_low", "gain_high", "noise_share", "repeats")
 
 
@@ -40,14 +39,14 @@ class Envelope(NamedTuple):
     Attributes
     ----------
     unfairness, error : array, shape (k,)
-        The corners of the envelope, by ascending unfairness and descending error.
+        The vertices of the envelope, by ascending unfairness and descending error.
     """
 
     unfairness: FloatArray
     error: FloatArray
 
     def at(self, unfairness: FloatArray) -> FloatArray:
-        """Return the least error with no more unfairness than this."""
+        """Return the least error at this unfairness or less."""
         return np.asarray(np.interp(unfairness, self.unfairness, self.error))
 
 
@@ -57,7 +56,7 @@ def envelope(unfairness: ArrayLike, error: ArrayLike) -> Envelope:
     Parameters
     ----------
     unfairness, error : array-like, shape (k,)
-        Of each model.
+        The unfairness and the error of each model.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def envelope(unfairness: ArrayLike, error: ArrayLike) -> Envelope:
     kept = [(0.0, 0.5)]
     for x, y in points:
         if y >= kept[-1][1]:
-            continue  # more unfair, and no better
+            continue  # this model is more unfair and has no lower error
         while len(kept) > 1 and _above(kept[-1], kept[-2], (x, y)):
             kept.pop()
         if x <= kept[-1][0]:
@@ -84,57 +83,58 @@ def envelope(unfairness: ArrayLike, error: ArrayLike) -> Envelope:
 def _above(
     middle: tuple[float, float], left: tuple[float, float], right: tuple[float, float]
 ) -> bool:
-    """Tell whether a point lies on or above the line through its neighbours."""
+    """Return whether a point lies on or above the line through its neighbours."""
     rise = (right[1] - left[1]) * (middle[0] - left[0])
     return (middle[1] - left[1]) * (right[0] - left[0]) >= rise
 
 
 def at_equal_unfairness(
-    measured: Table,
+    measured: ResultTable,
     setting: Sequence[str],
     repeat: str,
     *,
     measure: str = "sigma",
     levels: Sequence[float] = LEVELS,
-) -> Table:
-    """Compare both solvers on people and tasks held out, where people are equally unequal.
+) -> ResultTable:
+    """Compare both solvers on held-out people and tasks, at equal unfairness.
 
     Parameters
     ----------
-    measured : Table
+    measured : ResultTable
         From ``random_splits`` or ``coin_biases``.
     setting : sequence of str
-        The columns that tell settings apart.
+        The columns that identify a setting.
     repeat : str
-        The column that tells repeated draws of a setting apart; both solvers saw the same draws.
+        The column that numbers the repeated draws of a setting; both solvers saw the same draws.
     measure : {"sigma", "sd"}
-        Unfairness: the standard deviation of true rates, the noise of few tasks taken off, which
-        is valid for new tasks only (new people on the tasks learned from are left out); or of the
-        rates as observed. Both are convex, so that mixing models never makes them larger than
-        the line between the models says; a window that leaves out 5% of the people is not.
+        The measure of unfairness. "sigma": the standard deviation of true rates, without the noise
+        from few tasks; valid for new tasks only (new people on training tasks are left out). "sd":
+        the standard deviation of the observed rates. Both are convex: a mixture's unfairness never
+        lies above the line between its models. The width of a window that leaves out 5% of the
+        people is not convex.
     levels : sequence of float
-        Where to compare, as shares of the unfairness of the unconstrained models.
+        The unfairness to compare at, as shares of the unconstrained models' unfairness.
 
     Returns
     -------
-    Table
-        A row for each setting, corner and level: the error of each solver's mean curve there, and
-        by how much the authors' setting errs more (``gain``), with the jackknife's interval over
-        the draws. ``reaches`` is how little unfairness a model of column generation itself shows
-        at least, as a share like the levels: below it its curve is mixtures with coin flips.
-        ``noise_share`` is how much of the variance between people is noise where nothing
-        is asked for: where it is nearly all, there is hardly any unfairness to compare at. NaN on
-        the tasks learned from.
+    ResultTable
+        A row for each setting, corner (held-out people, tasks or both) and level. It has the error
+        of each solver's mean curve. ``gain`` is the difference of these errors, with its jackknife
+        interval over the draws; it is positive if column generation has the lower error.
+        ``reaches`` is the least unfairness of column generation's own models, as a share like the
+        levels; below it, the curve consists of mixtures with coin flips. ``noise_share`` is the
+        noise's share of the variance between people without a constraint. If it is near 1, there is
+        hardly any unfairness to compare. It is NaN on training tasks.
     """
     rows = []
     for which, corner, draws in _comparisons(measured, setting, repeat, measure):
 
-        def errors(kept: Places, draws: Draws = draws) -> FloatArray:
+        def errors(kept: Indices, draws: Draws = draws) -> FloatArray:
             theirs, ours = draws[PUBLISHED].mean(kept), draws[COLUMNS].mean(kept)
             at = theirs.unfairness[draws[PUBLISHED].free] * np.array(levels)
             return np.array([envelope(*theirs).at(at), envelope(*ours).at(at)])
 
-        def gained(kept: Places, errors: Callable[[Places], FloatArray] = errors) -> FloatArray:
+        def gained(kept: Indices, errors: Callable[[Indices], FloatArray] = errors) -> FloatArray:
             theirs, ours = errors(kept)
             return np.asarray(theirs - ours)
 
@@ -143,21 +143,21 @@ def at_equal_unfairness(
         free = draws[PUBLISHED].mean(every).unfairness[draws[PUBLISHED].free]
         least = draws[COLUMNS].mean(every).unfairness.min()
         gains = jackknife(gained, draws[PUBLISHED].draws)
-        for place, (level, gain) in enumerate(zip(levels, gains, strict=True)):
+        for index, (level, gain) in enumerate(zip(levels, gains, strict=True)):
             rows.append(
                 {
                     **which,
                     "corner": corner,
                     "measure": measure,
                     "level": level,
-                    "authors_setting_error": both[0, place],
-                    "column_generation_error": both[1, place],
+                    "authors_setting_error": both[0, index],
+                    "column_generation_error": both[1, index],
                     "reaches": least / free if free > 0 else np.nan,
-                    **_told(gain, draws),
+                    **_gain_columns(gain, draws),
                 }
             )
     names = ("level", "authors_setting_error", "column_generation_error", "reaches")
-    return Table.of_rows(rows, (*setting, "corner", "measure", *names, *GAIN))
+    return ResultTable.of_rows(rows, (*setting, "corner", "measure", *names, *GAIN))
 
 
 def measure_of(corner: str) -> str:
@@ -165,18 +165,18 @@ def measure_of(corner: str) -> str:
     return "sd" if corner == LEARNED else "sigma"
 
 
-def valid(table: Table) -> Table:
-    """Keep of a table with several measures the one that is valid in each corner."""
+def valid(table: ResultTable) -> ResultTable:
+    """Return the rows of a table whose measure is the valid one in their corner."""
     wanted = [measure_of(corner) for corner in table["corner"].tolist()]
     return table.take(table["measure"] == np.array(wanted, dtype=object))
 
 
 def point_by_point(
-    measured: Table, setting: Sequence[str], repeat: str, *, measure: str = "sigma"
-) -> Table:
-    """Hold each model against coin flips, and column generation's against the authors' setting.
+    measured: ResultTable, setting: Sequence[str], repeat: str, *, measure: str = "sigma"
+) -> ResultTable:
+    """Compare each model with coin flips, and column generation with the authors' setting.
 
-    A curve is as good as its best mixtures, but somebody may ask for one alpha and take what comes.
+    Unlike an envelope, this shows the single model that a user gets for one alpha.
 
     Parameters
     ----------
@@ -185,27 +185,28 @@ def point_by_point(
 
     Returns
     -------
-    Table
-        A row for each setting, corner, solver and alpha: how much more coin flips into the
-        authors' setting without a constraint err at the same unfairness (``coin_flips``), and how
-        much more the curve of the authors' setting does (``gain``; NaN for its own models).
+    ResultTable
+        A row for each setting, corner, solver and alpha. ``coin_flips`` is the extra error of a
+        baseline with the same unfairness: coin flips mixed into the authors' setting without a
+        constraint. ``gain`` is the extra error of the authors' curve at the same unfairness; it is
+        NaN for the models of the authors' setting.
     """
     rows = []
     for which, corner, draws in _comparisons(measured, setting, repeat, measure):
         for solver in SOLVERS:
 
-            def saved(kept: Places, draws: Draws = draws, solver: str = solver) -> FloatArray:
-                theirs, mine = draws[PUBLISHED].mean(kept), draws[solver].mean(kept)
+            def saved(kept: Indices, draws: Draws = draws, solver: str = solver) -> FloatArray:
+                theirs, own = draws[PUBLISHED].mean(kept), draws[solver].mean(kept)
                 free = draws[PUBLISHED].free
                 flips = envelope(theirs.unfairness[[free]], theirs.error[[free]])
-                lines = flips.at(mine.unfairness), envelope(*theirs).at(mine.unfairness)
-                return np.concatenate(lines) - np.tile(mine.error, 2)
+                lines = flips.at(own.unfairness), envelope(*theirs).at(own.unfairness)
+                return np.concatenate(lines) - np.tile(own.error, 2)
 
             gains = jackknife(saved, draws[solver].draws)
             count = len(draws[solver].alphas)
-            for place, alpha in enumerate(draws[solver].alphas):
-                flips, gain = gains[place], gains[count + place]
-                nothing = Interval(np.nan, np.nan, np.nan)
+            for index, alpha in enumerate(draws[solver].alphas):
+                flips, gain = gains[index], gains[count + index]
+                unknown = Interval(np.nan, np.nan, np.nan)
                 rows.append(
                     {
                         **which,
@@ -216,15 +217,15 @@ def point_by_point(
                         "coin_flips": flips.value,
                         "coin_flips_low": flips.low,
                         "coin_flips_high": flips.high,
-                        **_told(gain if solver == COLUMNS else nothing, draws),
+                        **_gain_columns(gain if solver == COLUMNS else unknown, draws),
                     }
                 )
     flips_names = ("coin_flips", "coin_flips_low", "coin_flips_high")
     names = (*setting, "corner", "measure", "solver", "alpha", *flips_names, *GAIN)
-    return Table.of_rows(rows, names)
+    return ResultTable.of_rows(rows, names)
 
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 class _Curves(NamedTuple):
@@ -241,16 +242,16 @@ class _Curves(NamedTuple):
 
     @property
     def free(self) -> int:
-        """Where the model without a constraint stands."""
+        """The index of the model without a constraint."""
         if UNCONSTRAINED not in self.alphas:
             raise InputError(
-                f"comparisons start from the model without a constraint, alpha {UNCONSTRAINED}; "
-                f"the table has {', '.join(map(str, self.alphas))}."
+                f"comparisons need the model without a constraint, alpha {UNCONSTRAINED}; "
+                f"the table has alphas {', '.join(map(str, self.alphas))}."
             )
         return self.alphas.index(UNCONSTRAINED)
 
-    def mean(self, kept: Places) -> Envelope:
-        """Return the mean curve over some draws; of unfairness, the root mean square."""
+    def mean(self, kept: Indices) -> Envelope:
+        """Return the mean error and the root mean square unfairness over some draws."""
         unfairness = np.sqrt(self.unfairness2[kept].mean(axis=0))
         return Envelope(unfairness, self.error[kept].mean(axis=0))
 
@@ -259,24 +260,24 @@ Draws = dict[str, _Curves]
 
 
 def _comparisons(
-    measured: Table, setting: Sequence[str], repeat: str, measure: str
+    measured: ResultTable, setting: Sequence[str], repeat: str, measure: str
 ) -> Iterator[tuple[dict[str, Any], str, Draws]]:
     for which in measured.only(*setting):
         here = measured.where(**which)
         for corner in HELD_OUT:
             if corner == LEARNED and measure == "sigma":
                 continue
-            mine = here.where(corner=corner)
+            rows = here.where(corner=corner)
             yield (
                 which,
                 corner,
-                {solver: _curves(mine, solver, repeat, measure) for solver in SOLVERS},
+                {solver: _curves(rows, solver, repeat, measure) for solver in SOLVERS},
             )
 
 
-def _curves(here: Table, solver: str, repeat: str, measure: str) -> _Curves:
-    mine = here.where(solver=solver)
-    draws = [mine.where(**{repeat: draw}) for draw in mine.distinct(repeat)]
+def _curves(here: ResultTable, solver: str, repeat: str, measure: str) -> _Curves:
+    rows = here.where(solver=solver)
+    draws = [rows.where(**{repeat: draw}) for draw in rows.distinct(repeat)]
     values = {
         name: np.array([draw[name] for draw in draws]) for name in (measure, "error", "noise_share")
     }
@@ -284,7 +285,7 @@ def _curves(here: Table, solver: str, repeat: str, measure: str) -> _Curves:
     return _Curves(alphas, values[measure] ** 2, values["error"], values["noise_share"])
 
 
-def _told(gain: Interval, draws: Draws) -> dict[str, Any]:
+def _gain_columns(gain: Interval, draws: Draws) -> dict[str, Any]:
     theirs = draws[PUBLISHED]
     return {
         "gain": gain.value,
@@ -304,7 +305,7 @@ class Interval(NamedTuple):
 
 
 def interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Return the mean of some values with Student's interval; of a single value, no interval.
+    """Return the mean of some values with Student's interval; NaN ends for a single value.
 
     Examples
     --------
@@ -320,20 +321,20 @@ def interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
 
 
 def jackknife(
-    estimate: Callable[[Places], FloatArray], count: int, confidence: float = CONFIDENCE
+    estimate: Callable[[Indices], FloatArray], count: int, confidence: float = CONFIDENCE
 ) -> list[Interval]:
-    """Return estimates from repeated draws, with the jackknife's intervals; none for one draw.
+    """Return estimates from repeated draws, with jackknife intervals; NaN ends for one draw.
 
     Parameters
     ----------
     estimate : callable
-        Takes the places of the draws to use, and returns an array of estimates.
+        Takes the indices of the draws to use, and returns an array of estimates.
     count : int
-        How many draws there are.
+        The number of draws.
 
     Examples
     --------
-    Of a mean it is Student's interval:
+    For a mean this is Student's interval:
 
     >>> values = np.array([1.0, 2.0, 3.0])
     >>> [round(part, 3) for part in jackknife(lambda kept: values[kept].mean(keepdims=True), 3)[0]]
@@ -343,7 +344,7 @@ def jackknife(
     values = estimate(every)
     if count < 2:
         return [Interval(float(value), np.nan, np.nan) for value in values]
-    without = np.array([estimate(np.delete(every, place)) for place in every])
+    without = np.array([estimate(np.delete(every, index)) for index in every])
     squares = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
     half = student.ppf(0.5 + confidence / 2, count - 1) * np.sqrt((count - 1) / count * squares)
     ends = zip(values, half, strict=True)
@@ -351,34 +352,34 @@ def jackknife(
 
 
 PREDICTED = {(PEOPLE, "excess"): -0.5, (TASKS, "moved"): -0.25}
-"""How fast the alpha that theorems promise falls: with n like n^(-1/2), where m, beta and the
-class are fixed (Theorem "Generalization over P": n ~ m d / (alpha beta)^2); with m like m^(-1/4),
-where nu is fixed (Theorem "Generalization over Q": m ~ log^2 n / (alpha nu)^4)."""
+"""The exponents of the theorems' alpha. Over people: n^(-1/2), with m, beta and the class fixed
+(Theorem "Generalization over P": n ~ m d / (alpha beta)^2). Over tasks: m^(-1/4), with nu fixed
+(Theorem "Generalization over Q": m ~ log^2 n / (alpha nu)^4)."""
 
 
-def exponents(grown: Table) -> Table:
-    """Fit how fast fairness comes to carry over as people, or tasks, to learn from grow.
+def exponents(grown: ResultTable) -> ResultTable:
+    """Fit how fast generalisation improves with the number of training people or tasks.
 
     Parameters
     ----------
-    grown : Table
-        From ``growth``, several sizes and populations.
+    grown : ResultTable
+        From ``growth``, with several sizes and populations.
 
     Returns
     -------
-    Table
-        For each direction and solver: a power law through all populations, its value at the
-        smallest size (``fitted_at_smallest``) and its exponent with its interval, beside the
-        exponent of the theorem; and the means over populations of the smallest and largest size.
+    ResultTable
+        For each direction and solver a power law through all populations: its value at the
+        smallest size (``fitted_at_smallest``), its exponent with its interval, and the theorem's
+        exponent. Also the means over populations at the smallest and the largest size.
     """
     rows = []
     for (direction, quantity), predicted in PREDICTED.items():
         here = grown.where(direction=direction)
         for solver in here.distinct("solver"):
-            mine = here.where(solver=solver)
-            sizes = mine.distinct("size")
-            law = power_law(mine["size"], mine[quantity])
-            ends = [mine.where(size=size)[quantity].mean() for size in (min(sizes), max(sizes))]
+            runs = here.where(solver=solver)
+            sizes = runs.distinct("size")
+            law = power_law(runs["size"], runs[quantity])
+            ends = [runs.where(size=size)[quantity].mean() for size in (min(sizes), max(sizes))]
             rows.append(
                 {
                     "direction": direction,
@@ -395,16 +396,16 @@ def exponents(grown: Table) -> Table:
                     "predicted": predicted,
                 }
             )
-    return Table.of_rows(rows)
+    return ResultTable.of_rows(rows)
 
 
 class PowerLaw(NamedTuple):
-    """Something that falls (or grows) with size, as a power of it.
+    """A quantity that is proportional to a power of size.
 
     Attributes
     ----------
     at_smallest : float
-        Its value at the smallest size it was fitted to.
+        The fitted value at the smallest size.
     exponent : Interval
     """
 
@@ -415,14 +416,14 @@ class PowerLaw(NamedTuple):
 def power_law(sizes: ArrayLike, values: ArrayLike, confidence: float = CONFIDENCE) -> PowerLaw:
     """Fit values ~ sizes^exponent by least squares.
 
-    Values are taken to scatter like size^(-1/2), as what is measured on samples does, so that all
-    sizes have a say, and values below 0 (nothing but scatter) too.
+    The fit assumes that the standard deviation of values falls like size^(-1/2), as for averages
+    over samples. So every size influences the fit. Values below 0, which are pure noise, do too.
 
     Parameters
     ----------
     sizes, values : array-like, shape (k,)
     confidence : float in (0, 1), default 0.95
-        Of the exponent's interval.
+        The confidence of the exponent's interval.
 
     Examples
     --------
@@ -440,10 +441,10 @@ def power_law(sizes: ArrayLike, values: ArrayLike, confidence: float = CONFIDENC
         return np.asarray(scale * (size / smallest) ** exponent)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OptimizeWarning)  # two points leave nothing to judge by
-        (scale, exponent), spread = curve_fit(law, sizes, values, (start, -0.5), sizes**-0.5)
+        warnings.simplefilter("ignore", OptimizeWarning)  # two points leave no residual
+        (scale, exponent), covariance = curve_fit(law, sizes, values, (start, -0.5), sizes**-0.5)
     free = len(sizes) - 2
     half = np.nan
     if free > 0:
-        half = float(student.ppf(0.5 + confidence / 2, free) * np.sqrt(spread[1, 1]))
+        half = float(student.ppf(0.5 + confidence / 2, free) * np.sqrt(covariance[1, 1]))
     return PowerLaw(float(scale), Interval(float(exponent), exponent - half, exponent + half))

@@ -1,4 +1,4 @@
-"""Larger and harder than the paper: other biases, other splits, more people, more tasks."""
+"""Experiments beyond the paper: other biases, other splits, more people, more tasks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from averagefair.datasets import Communities, communities_split, make_synthetic
 from averagefair.datasets.split import Split
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
+from averagefair.evaluation.generalisation import BETA, near
+from averagefair.evaluation.held_out import held_out
 from averagefair.experiments.figures import (
     ORACLE,
     PUBLISHED,
@@ -25,9 +27,7 @@ from averagefair.experiments.figures import (
     make_solver,
     run_columns,
 )
-from averagefair.experiments.tidy import Table, stack
-from averagefair.generalisation import BETA, near
-from averagefair.held_out import held_out
+from averagefair.experiments.tidy import ResultTable, stack
 
 BIASES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 BIAS_ALPHAS = (0.02, 0.05, 0.1, 0.15, 0.2, UNCONSTRAINED)
@@ -42,36 +42,37 @@ def coin_biases(
     tasks: int = 50,
     new: tuple[int, int] = (500, 200),
     rounds: int = ROUNDS,
-) -> Table:
+) -> ResultTable:
     """Learn on the paper's synthetic population with other biases q of its coin.
 
-    At q = 0.5 majorities are formed by chance and nobody is singled out; at q = 1 the same people
-    are the minority of every task. The paper describes q and shows 0.8.
+    At q = 0.5 the majority of each task is random; at q = 1 the same people are the minority of
+    every task. The paper describes q and shows results for 0.8.
 
     Parameters
     ----------
     biases : sequence of float in [0.5, 1]
     populations : sequence of int
-        A population is drawn with each of these seeds.
+        The seeds of the populations.
     alphas, rounds
         As for :func:`~averagefair.experiments.learn`.
     people, tasks : int
-        To learn from.
+        Numbers of training people and training tasks.
     new : pair of int
-        People and tasks held out; more than the paper's, for unfairness is hard to tell on few.
+        Numbers of held-out people and tasks: more than in the paper, because a small sample says
+        little about unfairness.
 
     Returns
     -------
-    Table
-        As of :func:`~averagefair.experiments.generalise`, with ``q`` and ``population``.
+    ResultTable
+        As for :func:`~averagefair.experiments.generalise`, with ``q`` and ``population``.
     """
     tables = []
     for q in biases:
         for population in populations:
             holdout = dict(zip(("n_holdout", "m_holdout"), new, strict=True))
             split = make_synthetic(people, tasks, q=q, random_state=population, **holdout)
-            found = generalise(learn(split, alphas, rounds=rounds), split)
-            tables.append(found.with_columns(q=q, population=population))
+            table = generalise(learn(split, alphas, rounds=rounds), split)
+            tables.append(table.with_columns(q=q, population=population))
     return stack(tables)
 
 
@@ -82,11 +83,11 @@ class Setting:
     Attributes
     ----------
     people, held_out : int
-        How many neighbourhoods to learn from and to hold out, drawn at random.
+        Numbers of training and held-out neighbourhoods, drawn at random.
     tasks : str
-        Which tasks are held out: "the paper's", or 25 "drawn" at random from its 75.
+        The held-out tasks: "the paper's", or "drawn" (25 tasks at random from the paper's 75).
     alphas : mapping of str to sequence of float
-        What each solver is asked for.
+        The alphas for each solver.
     """
 
     people: int
@@ -97,8 +98,8 @@ class Setting:
 
 def random_splits(
     data: Communities, setting: Setting, splits: Sequence[int] = range(10), *, rounds: int = ROUNDS
-) -> Table:
-    """Learn on random splits of Communities and Crime, both solvers on the same ones.
+) -> ResultTable:
+    """Learn on random splits of Communities and Crime, both solvers on the same splits.
 
     Parameters
     ----------
@@ -107,13 +108,13 @@ def random_splits(
     splits : sequence of int
         The seed of each split.
     rounds : int, default 1000
-        At most.
+        Limit of rounds.
 
     Returns
     -------
-    Table
-        As of :func:`~averagefair.experiments.generalise`, with ``learned_from``, ``held_out_tasks``
-        and ``split``.
+    ResultTable
+        As for :func:`~averagefair.experiments.generalise`, with ``learned_from``,
+        ``held_out_tasks`` and ``split``.
     """
     tables = []
     for number in splits:
@@ -121,13 +122,13 @@ def random_splits(
         for solver in SOLVERS:
             curves = learn(split, setting.alphas[solver], solvers=(solver,), rounds=rounds)
             which = {"held_out_tasks": setting.tasks, "split": number}
-            found = generalise(curves, split)
-            tables.append(found.with_columns(learned_from=setting.people, **which))
+            table = generalise(curves, split)
+            tables.append(table.with_columns(learned_from=setting.people, **which))
     return stack(tables)
 
 
 def draw_split(data: Communities, setting: Setting, number: int) -> Split:
-    """Return one of the random splits."""
+    """Return the random split with this number."""
     rng = np.random.default_rng([number, setting.people])
     order = rng.permutation(len(data.values))
     train, test = order[: setting.people], order[setting.people :][: setting.held_out]
@@ -149,34 +150,34 @@ def growth(
     other: int = 50,
     new: int = 2000,
     rounds: int = ROUNDS,
-) -> Table:
-    """Tell how far fairness carries over, for one number of people or tasks to learn from.
+) -> ResultTable:
+    """Measure how well fairness generalises, for one number of training people or training tasks.
 
     Parameters
     ----------
     direction : {"people", "tasks"}
-        Theorem "Generalization over P": new people on the training tasks, ``size`` people learned
-        from; or Theorem "Generalization over Q": the training people on new tasks, ``size`` tasks
-        learned from.
+        "people" (Theorem "Generalization over P"): train on ``size`` people, and measure new
+        people on the training tasks. "tasks" (Theorem "Generalization over Q"): train on ``size``
+        tasks, and measure the training people on new tasks.
     size : int
     population : int
         The seed of the synthetic population (q = 0.8).
     alpha : float
     other : int
-        How many tasks (or people) there are in the direction that does not grow.
+        Number of training tasks (direction "people") or training people (direction "tasks").
     new : int
-        How many new people, or new tasks, fairness is measured on.
+        Number of new people, or new tasks.
     rounds : int
 
     Returns
     -------
-    Table
-        A row for each solver, and one for no constraint at all (what the oracle answers where
-        fairness has no weight), to see what any model would show. ``near`` and ``held_out_near``:
-        the smallest alpha for which all but 5% of the people are within alpha of a common rate, in
-        training and held out, and ``excess`` the difference; the same of the error. ``moved``
-        (tasks only): the root mean square of how far a person's rate on new tasks lies from the
-        one on the training tasks, the noise of the new tasks taken off.
+    ResultTable
+        A row for each solver, and one for a baseline without a constraint (the oracle's answer).
+        ``near`` and ``held_out_near`` are the smallest alpha for which all but 5% of the people are
+        within alpha of a common rate, in training and held out. ``excess`` is their difference. The
+        error columns are defined the same way. ``moved`` (tasks only) is the root mean square
+        difference between a person's rates on new tasks and on training tasks, without the noise of
+        the new tasks.
     """
     if direction not in (PEOPLE, TASKS):
         raise InputError(f"`direction` must be {PEOPLE!r} or {TASKS!r}; got {direction!r}.")
@@ -188,11 +189,11 @@ def growth(
         **{solver: (alpha, make_solver(solver, rounds)) for solver in SOLVERS},
         NO_CONSTRAINT: (UNCONSTRAINED, make_solver(PUBLISHED, 1)),
     }
-    for name, (asked, solver) in runs.items():
-        model = AverageFairClassifier(asked, oracle=ORACLE, solver=solver, random_state=SEED)
+    for name, (slack, solver) in runs.items():
+        model = AverageFairClassifier(slack, oracle=ORACLE, solver=solver, random_state=SEED)
         model.fit(split.X, split.Y)
-        there = _new_people(model, split) if direction == PEOPLE else _new_tasks(model, split)
-        here = near(model.individual_rates_)
+        new_part = _new_people(model, split) if direction == PEOPLE else _new_tasks(model, split)
+        training_near = near(model.individual_rates_)
         rows.append(
             {
                 "direction": direction,
@@ -200,38 +201,38 @@ def growth(
                 "population": population,
                 "rate": "error",
                 "solver": name,
-                "alpha": asked,
+                "alpha": slack,
                 **run_columns(model.certificate_),
-                "near": here,
-                "held_out_near": there.near,
-                "excess": there.near - here,
-                "held_out_error": there.error,
-                "excess_error": there.error - model.error_,
-                "moved": there.moved,
+                "near": training_near,
+                "held_out_near": new_part.near,
+                "excess": new_part.near - training_near,
+                "held_out_error": new_part.error,
+                "excess_error": new_part.error - model.error_,
+                "moved": new_part.moved,
             }
         )
-    return Table.of_rows(rows)
+    return ResultTable.of_rows(rows)
 
 
-class _There(NamedTuple):
-    """What a model does on people or tasks held out."""
+class _HeldOutFigures(NamedTuple):
+    """Figures of a model on held-out people or tasks."""
 
     near: float
     error: float
     moved: float = np.nan
 
 
-def _new_people(model: AverageFairClassifier, split: Split) -> _There:
-    found = held_out(model, X_new=split.X_new, Y_new_people=split.Y_new_people).people
-    assert found is not None
-    # The tasks are those of training: a person's rate on them has no noise to take off.
-    return _There(near(found.rates), found.error)
+def _new_people(model: AverageFairClassifier, split: Split) -> _HeldOutFigures:
+    measured = held_out(model, X_new=split.X_new, Y_new_people=split.Y_new_people).people
+    assert measured is not None
+    # The training tasks are all the tasks of interest here, so the observed rate is the true rate.
+    return _HeldOutFigures(near(measured.rates), measured.error)
 
 
-def _new_tasks(model: AverageFairClassifier, split: Split) -> _There:
+def _new_tasks(model: AverageFairClassifier, split: Split) -> _HeldOutFigures:
     chances = model.extend(split.Y_new_tasks).decision_probability(split.X)
-    found = audit(split.Y_new_tasks, chances)
-    noise = found.spread.raw - found.spread.sigma2.value
-    moved2 = ((found.people.rate - model.individual_rates_) ** 2).mean() - noise
-    near = found.curve.at(BETA)["denoised"]
-    return _There(near, found.mean.value, float(np.sqrt(max(0.0, moved2))))
+    result = audit(split.Y_new_tasks, chances)
+    noise = result.dispersion.raw - result.dispersion.sigma2.value
+    moved2 = ((result.people.rate - model.individual_rates_) ** 2).mean() - noise
+    near = result.curve.at(BETA)["denoised"]
+    return _HeldOutFigures(near, result.mean.value, float(np.sqrt(max(0.0, moved2))))

@@ -1,4 +1,4 @@
-"""Tidy tables: a row for each thing measured, a column for each thing said of it."""
+"""Tidy tables: a row for each observation, a column for each variable."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair._util.text import figure, table
 from averagefair.errors import extra
-from averagefair.text import figure, table
 
 Column = NDArray[Any]
 
 
-class Table:
-    """Rows with named columns. Nothing writes into it. ``print`` it.
+class ResultTable:
+    """Rows with named columns. It is read-only. ``print`` it.
 
-    ``table["error"]`` is a column, ``len(table)`` counts the rows, and a loop goes over them, a
-    dictionary each.
+    ``table["error"]`` is a column, ``len(table)`` is the number of rows, and iterating yields each
+    row as a dictionary.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Table:
 
     Examples
     --------
-    >>> found = Table({"alpha": [0.1, 0.2, 0.2], "error": [0.3, 0.2, 0.1]})
+    >>> found = ResultTable({"alpha": [0.1, 0.2, 0.2], "error": [0.3, 0.2, 0.1]})
     >>> found.where(alpha=0.2)["error"]
     array([0.2, 0.1])
     >>> len(found), found.distinct("alpha")
@@ -37,19 +37,19 @@ class Table:
         self.columns = {name: np.array(values) for name, values in columns.items()}
         shapes = {name: values.shape for name, values in self.columns.items()}
         if len(set(shapes.values())) > 1:
-            raise ValueError(f"columns of a table are equally long; got {shapes}")
+            raise ValueError(f"columns of a table must have equal lengths; got {shapes}")
         for values in self.columns.values():
             values.flags.writeable = False
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> Table:
-        """Make a table of rows that all have the same names.
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> ResultTable:
+        """Return a table of rows that all have the same names.
 
         Parameters
         ----------
         rows : iterable of mappings
         names : iterable of str
-            Names of the columns, for where there are no rows.
+            Names of the columns, used if there are no rows.
         """
         rows = list(rows)
         return cls({name: [row[name] for row in rows] for name in (rows[0] if rows else names)})
@@ -64,13 +64,13 @@ class Table:
         parts = (values.tolist() for values in self.columns.values())
         return (dict(zip(self.columns, row, strict=True)) for row in zip(*parts, strict=True))
 
-    def where(self, **wanted: Any) -> Table:
+    def where(self, **wanted: Any) -> ResultTable:
         """Return the rows in which the named columns have these values.
 
         Parameters
         ----------
         **wanted
-            A value for each column; floats need agree to 1e-9 only.
+            A value for each column; floats match within 1e-9.
         """
         kept = np.ones(len(self), dtype=np.bool_)
         for name, value in wanted.items():
@@ -80,64 +80,65 @@ class Table:
             kept &= same
         return self.take(kept)
 
-    def take(self, rows: Any) -> Table:
+    def take(self, rows: Any) -> ResultTable:
         """Return some of the rows.
 
         Parameters
         ----------
         rows : bool or integer array
-            A mask, or the places of the rows.
+            A mask, or the indices of the rows.
         """
-        return Table({name: values[rows] for name, values in self.columns.items()})
+        return ResultTable({name: values[rows] for name, values in self.columns.items()})
 
-    def without(self, *names: str) -> Table:
+    def without(self, *names: str) -> ResultTable:
         """Return the table without some columns.
 
         Parameters
         ----------
         *names : str
-            Those to leave out.
+            The columns to leave out.
         """
         kept = self.columns.keys() - set(names)
-        return Table({name: self[name] for name in self.columns if name in kept})
+        return ResultTable({name: self[name] for name in self.columns if name in kept})
 
-    def only(self, *names: str) -> Table:
-        """Return the table with these columns alone, each distinct row once, in its first place.
+    def only(self, *names: str) -> ResultTable:
+        """Return the distinct rows of these columns, in order of first appearance.
 
         Parameters
         ----------
         *names : str
-            Those to keep, in this order.
+            The columns to keep, in this order.
         """
         rows = zip(*(self[name].tolist() for name in names), strict=True)
-        return Table.of_rows(dict(zip(names, row, strict=True)) for row in dict.fromkeys(rows))
+        return ResultTable.of_rows(
+            dict(zip(names, row, strict=True)) for row in dict.fromkeys(rows)
+        )
 
-    def with_columns(self, **values: Any) -> Table:
-        """Return the table with new columns before it.
+    def with_columns(self, **values: Any) -> ResultTable:
+        """Return the table with new columns in front.
 
         Parameters
         ----------
         **values
-            For each new column one value for all rows, or one for each.
+            For each new column one value, or one value for each row.
         """
         known = values.keys() & self.columns.keys()
         if known:
             raise ValueError(f"the table has {', '.join(sorted(known))} already")
         more = {name: np.broadcast_to(value, len(self)) for name, value in values.items()}
-        return Table({**more, **self.columns})
+        return ResultTable({**more, **self.columns})
 
     def distinct(self, name: str) -> list[Any]:
-        """Return the values of a column, each once, in the order they come in.
+        """Return the distinct values of a column, in order of first appearance.
 
         Parameters
         ----------
         name : str
-            Of a column.
         """
         return list(dict.fromkeys(self[name].tolist()))
 
     def to_frame(self) -> Any:
-        """Return it as a pandas DataFrame (pandas must be installed)."""
+        """Return the table as a pandas DataFrame (pandas must be installed)."""
         pd = extra("pandas", "pandas")
 
         return pd.DataFrame(self.columns)
@@ -146,13 +147,13 @@ class Table:
         return table(list(self.columns), [[*map(_written, row.values())] for row in self])
 
     def __repr__(self) -> str:
-        return f"Table({len(self)} rows: {', '.join(self.columns)})"
+        return f"ResultTable({len(self)} rows: {', '.join(self.columns)})"
 
 
-def stack(tables: Sequence[Table]) -> Table:
-    """Put tables with the same columns one below the other."""
-    return Table(
-        {name: np.concatenate([one[name] for one in tables]) for name in tables[0].columns}
+def stack(tables: Sequence[ResultTable]) -> ResultTable:
+    """Concatenate tables with the same columns, row-wise."""
+    return ResultTable(
+        {name: np.concatenate([part[name] for part in tables]) for name in tables[0].columns}
     )
 
 

@@ -1,8 +1,8 @@
-"""Tables in files: CSV and Parquet in and out, every complaint with file, column and row.
+"""Read and write tables, CSV and Parquet; every error names the file, the column and the row.
 
-Nothing is guessed from the first rows: each CSV cell is read as written, then turned into what the
-reader asks for. Nothing is half-written: a file appears whole or not at all. Tables larger than
-memory pass through from Parquet to files that are learned from where they are.
+No type is guessed from the first rows: each CSV cell is read as text, then converted to what the
+caller asks for. No file is half-written: it appears whole or not at all. Parquet tables larger
+than memory are unpacked into array files that a fit reads in place.
 """
 
 from averagefair.files.mapped import MappedPeople, map_parquet

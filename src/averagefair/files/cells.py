@@ -1,4 +1,4 @@
-"""Cells: what is blank, what is true, what is a number."""
+"""Cells of a table: blanks, words for true and false, and numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from averagefair.errors import extra
 
 BLANKS = ("", "na", "n/a", "nan", "null", "none")
-# As programs and spreadsheets write them, in some languages.
+# Programs and spreadsheets write these, in several languages.
 TRUE = ("true", "wahr", "vrai", "verdadero", "vero")
 FALSE = ("false", "falsch", "faux", "falso")
-# Numbers as people write them: 1,000 (of which 0,123 is none), 0,5, 1.000,5 and 1 000.
+# Numbers as people write them: 1,000 (but 0,123 is a decimal comma), 0,5, 1.000,5 and 1 000.
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
 _GERMAN = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
@@ -29,7 +29,7 @@ def numbers(column: Any) -> NDArray[np.float64]:
     Raises
     ------
     NotNumbersError
-        With the first cell that is no number.
+        With the first cell that is not a number.
     """
     pa, pc = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
     stored = column
@@ -39,9 +39,9 @@ def numbers(column: Any) -> NDArray[np.float64]:
         text = pc.utf8_lower(pc.utf8_trim_whitespace(column))
         column = pc.if_else(pc.is_in(text, pa.array(BLANKS, text.type)), None, text)
         for words, digit in ((TRUE, "1"), (FALSE, "0")):
-            said = pc.is_in(column, pa.array(words, text.type))
-            column = pc.if_else(said, pa.scalar(digit, text.type), column)
-    whole = pa.types.is_integer(column.type)  # the reader warns that large ones are rounded
+            matches = pc.is_in(column, pa.array(words, text.type))
+            column = pc.if_else(matches, pa.scalar(digit, text.type), column)
+    whole = pa.types.is_integer(column.type)  # FileTable warns if large ones are rounded
     try:
         cells = pc.cast(column, pa.float64(), safe=not whole)
         return np.asarray(cells.to_numpy(), dtype=np.float64)
@@ -50,7 +50,7 @@ def numbers(column: Any) -> NDArray[np.float64]:
 
 
 def spelling(text: str) -> str:
-    """Say how to write a number with commas, or with groups of digits; nothing of other text.
+    """Return advice on a number with commas or grouped digits; "" for any other text.
 
     Examples
     --------
@@ -76,19 +76,19 @@ def spelling(text: str) -> str:
 
 
 class NotNumbersError(ValueError):
-    """A column holds something that is no number: ``row`` and ``value`` say where and what."""
+    """A cell is not a number; ``row`` and ``value`` are its row and its content."""
 
     def __init__(self, row: int, value: Any) -> None:
         self.row, self.value = row, value
 
 
 def _one_by_one(stored: Any, values: list[Any]) -> NDArray[np.float64]:
-    """Find the first cell that is no number; of what is of another type, take what is one."""
+    """Convert cell by cell; raise at the first one that is not a number."""
     out = np.empty(len(values))
     for row, value in enumerate(values):
         try:
             if isinstance(value, str) and "_" in value:
-                raise ValueError  # which float() would read as 1_000
+                raise ValueError  # float() would read 1_000
             out[row] = math.nan if value is None else float(value)
         except (TypeError, ValueError):
             raise NotNumbersError(row, stored[row].as_py()) from None

@@ -1,21 +1,20 @@
-r"""Names that a spreadsheet would take for formulas, guarded in CSV by an apostrophe.
+r"""Guard text that a spreadsheet would run as a formula, by an apostrophe in CSV.
 
-Whoever opens a CSV file in a spreadsheet has cells that begin with ``=``, ``+``, ``-`` or ``@``
-worked out, ``=HYPERLINK(...)`` and ``=cmd|...`` too, and somebody else may have chosen the name in
-that cell. Quotes do not help: they say where a cell ends, not what it is. An apostrophe in front
-does, in Excel, LibreOffice and the others: such a cell is text. Nothing else both works everywhere
-and can be taken back: a tab in front is dropped by some, a space is dropped by others, and
-``="..."`` is itself a formula.
+A spreadsheet that opens a CSV file runs cells that begin with ``=``, ``+``, ``-`` or ``@`` as
+formulas, even ``=HYPERLINK(...)`` and ``=cmd|...``. A stranger may have chosen the name in such a
+cell. Quotes do not help: they mark where a cell ends, not that it is text. An apostrophe in front
+makes the cell text in Excel, LibreOffice and others. It is the only guard that works everywhere and
+can be removed again: some programs drop a leading tab, others a leading space, and ``="..."`` is
+itself a formula.
 
-So the writer puts an apostrophe before text that begins like a formula, and the reader of this
-package takes away just that apostrophe: a table that comes back is the table that went out.
-Programs that know nothing of it see the apostrophe, of which the writer warns. What is a plain
-number is left alone. Parquet needs none of this.
+So the writer puts an apostrophe before text that begins like a formula, and this package's reader
+removes that apostrophe: a table is read back as it was written. Other programs see the apostrophe,
+and the writer warns of it. Plain numbers are left alone. Parquet needs no guard.
 
-Where a spreadsheet separates cells by semicolons or tabs, as it does in many countries, a table
-with commas is torn apart at the semicolons, tabs and line ends within its cells: what follows
-those is guarded too. Text that has the apostrophe already gets a second one, or it would lose its
-own.
+In many countries a spreadsheet separates cells by semicolons or tabs. Such a spreadsheet splits our
+comma-separated file at semicolons, tabs and line ends inside cells, so text after these is guarded
+too. Text that already begins with such an apostrophe gets a second one. Otherwise the reader would
+remove the original.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from typing import Any
 
 from averagefair.errors import extra
 
-# The full-width signs are formulas to spreadsheets in East Asia.
+# Spreadsheets in East Asia read the full-width signs as formulas.
 _SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20]"
-# \s knows some of the control characters; spreadsheets drop others too, and spaces of no width.
+# \s covers some control characters; spreadsheets skip others too, and zero-width spaces.
 _SKIPPED = "['\\s\\x00-\\x20\\x7f-\\xa0\u200b-\u200f\u2060\ufeff]"
 _FORMULA = f"(?:{_SKIPPED}*{_SIGN}|'*[\t\r\n])"
 _BEGIN = "(?:^|(?<=[;\t\r\n]))"
@@ -37,7 +36,7 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
 
 def guard(text: str) -> str:
-    r"""Return text that no spreadsheet takes for a formula.
+    r"""Return text that no spreadsheet runs as a formula.
 
     Examples
     --------
@@ -48,7 +47,7 @@ def guard(text: str) -> str:
 
 
 def unguard(text: str) -> str:
-    r"""Take back what :func:`guard` did.
+    r"""Undo :func:`guard`.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def unguard(text: str) -> str:
 
 
 def guard_columns(columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Guard the names and the text of pyarrow columns; also return how many cells that changed."""
+    """Guard the names and text of pyarrow columns; also return the number of changed cells."""
     out, changed = {}, 0
     for name, column in columns.items():
         safe, cells = guard(name), _in_text(column, guard, f"{_SIGN}|[\t\r\n]")
@@ -69,13 +68,13 @@ def guard_columns(columns: dict[str, Any]) -> tuple[dict[str, Any], int]:
 
 
 def unguard_column(column: Any) -> Any:
-    """Take back what was done to the text of a pyarrow column."""
+    """Undo the guards in the text of a pyarrow column."""
     cells = _in_text(column, unguard, "'")
     return column if cells is None else cells[0]
 
 
 def _in_text(column: Any, change: Callable[[str], str], hint: str) -> tuple[Any, int] | None:
-    """Change the text of a column, and count the cells; None where no cell matches the hint."""
+    """Change the text cells of a column and count the changes; None if no cell matches."""
     pa, pc = extra("pyarrow", "files"), extra("pyarrow.compute", "files")
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
@@ -85,5 +84,5 @@ def _in_text(column: Any, change: Callable[[str], str], hint: str) -> tuple[Any,
         return None
     cells = column.to_pylist()
     changed = [cell if cell is None else change(cell) for cell in cells]
-    count = sum(one != other for one, other in zip(cells, changed, strict=True))
+    count = sum(old != new for old, new in zip(cells, changed, strict=True))
     return pa.chunked_array([pa.array(changed, column.type)]), count

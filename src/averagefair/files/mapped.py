@@ -1,8 +1,8 @@
-"""People from Parquet files larger than memory, in files that are learned from where they are.
+"""Unpack Parquet files larger than memory into array files that a fit reads in place.
 
-A Parquet file is packed column by column and cannot be worked on in place. So its cells are
-unpacked once, some rows at a time, into plain arrays on disk. A fit then reads those as it needs
-them, and the operating system keeps in memory as much of them as there is room for.
+A Parquet file is packed column by column and cannot be used in place. So its cells are unpacked
+once, in blocks of rows, into plain arrays on disk. A fit reads these as it needs them, and the
+operating system caches as much of them as memory allows.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import row_blocks
+from averagefair._util.text import digits
 from averagefair.errors import InputError, extra, some_of
 from averagefair.files.reading import check_head, check_path, check_regular
 from averagefair.files.table import FileTable
 from averagefair.files.writing import beside, check_output, sync_folder
-from averagefair.text import digits
+from averagefair.people.blocks import row_blocks
 
 NUMBERS = ("float64", "float32")
-# So many cells are unpacked at a time, 16 MB of float64, or so many rows where a table is wide:
+# Unpack this many cells at a time (16 MB of float64), but at least this many rows: in a wide table
 # fewer rows would mean more calls for each column.
 _CELLS, _ROWS = 2_000_000, 1024
-# What is read of each column ahead of unpacking it; without it, pyarrow reads a row group whole.
+# Bytes read ahead from each column; without a buffer, pyarrow reads a whole row group.
 _BUFFER = 1 << 16
 _BLANK = -1
 
 
 @dataclass(frozen=True, eq=False)
 class MappedPeople:
-    """Features and labels of people in files, to be handed to a fit as they are.
+    """Features and labels in array files; pass ``X`` and ``Y`` to a fit as they are.
 
     Attributes
     ----------
     X : np.memmap, shape (n, d)
         Features, float64 or float32.
     Y : np.memmap, shape (n, m)
-        Labels: int8 where none is blank, else float16 with NaN for a blank.
+        Labels: int8 if none is blank, else float16 with NaN for blanks.
     ids : array of str, shape (n,), or None
-        Who each row is, where a column says so.
+        The id in each row, if an id column was given.
     feature_names, task_names : tuple of str
-        What the columns of X and Y were called.
+        The names of the columns of X and Y.
     """
 
     X: NDArray[Any]
@@ -77,25 +77,26 @@ def map_parquet(
 ) -> MappedPeople:
     """Unpack a Parquet table larger than memory into files that a fit reads in place.
 
-    Writes ``X.npy`` and ``Y.npy`` (and ``ids.npy`` where ``id`` is given) into the folder: all of
-    them or, where anything goes wrong, none. Memory does not grow with the number of people,
-    their ids aside; it takes a megabyte or two for each column.
+    Writes ``X.npy`` and ``Y.npy``, with ``id`` also ``ids.npy``, into the folder: all of them,
+    or none if anything fails. Apart from the ids, memory does not grow with the number of people;
+    it takes one or two megabytes for each column.
 
     Parameters
     ----------
     path : path or sequence of paths
-        A Parquet file; a folder, of which all ``*.parquet`` files are read by their names in
-        alphabetical order; or several files, one below the other. All must have the same columns.
+        A Parquet file; a folder, whose ``*.parquet`` files are read in alphabetical order; or
+        several files, read one after the other. All must have the same columns.
     tasks, features : name or pattern, or sequence of these
-        Columns such as "loan" or "task_*", as on the command line. Features default to whatever
-        is left over. Both are kept in the order of the table.
+        Columns such as "loan" or "task_*", as on the command line. Features default to all
+        remaining columns. Both keep the order of the table.
     id : str, optional
-        The column that says who each row is; one row for each person.
+        The column with each person's id; one row for each person.
     folder : path
-        Where to write; it must exist, and hold none of these files yet. It should be on a disk: a
-        folder in memory (often /tmp) would gain nothing.
+        An existing folder that holds none of these files yet. Choose one on a disk: a folder in
+        memory (often /tmp) saves nothing.
     dtype : {"float64", "float32"}, default "float64"
-        What features are kept in. Fit with the same ``dtype``, or they are converted once more.
+        The precision of the features. Fit with the same ``dtype``, or the features are converted
+        again.
 
     Returns
     -------
@@ -105,18 +106,17 @@ def map_parquet(
     Raises
     ------
     InputError
-        A label is not 0, 1 or blank, a feature is no finite number, a column is missing: with
-        file, row and column. A file is there already, or cannot be written.
+        A label is not 0, 1 or blank, a feature is not a finite number, or a column is missing;
+        the message names file, row and column. A file exists already, or cannot be written.
 
     Notes
     -----
-    Arrays have no column names, so a model fitted on them knows tasks as "task0", "task1", ...,
-    in the order of ``task_names``: name them by ``dict(zip(model.task_names_,
-    people.task_names))``. A ``Sample`` takes them as they are: ``Sample(people.X, people.Y,
-    task_names=people.task_names, individual_names=people.ids)``. New tasks are named by
-    ``model.extend(Y, task_names=...)``.
+    Arrays have no column names, so a model fitted on them calls tasks "task0", "task1", ..., in
+    the order of ``task_names``; ``dict(zip(model.task_names_, people.task_names))`` translates. A
+    ``Sample`` takes the names: ``Sample(people.X, people.Y, task_names=people.task_names,
+    individual_names=people.ids)``. Name new tasks by ``model.extend(Y, task_names=...)``.
 
-    In a later session, ``np.load(file, mmap_mode="r")`` opens each file again.
+    In a later session, open each file with ``np.load(file, mmap_mode="r")``.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def map_parquet(
 
 @dataclass(frozen=True)
 class _Columns:
-    """Which columns are what."""
+    """The names of the features, the tasks and the id column."""
 
     features: list[str]
     tasks: list[str]
@@ -163,7 +163,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _File:
-    """A Parquet file, as far as its footer tells: the cells are read when they are asked for."""
+    """A Parquet file's columns and rows, from its footer; its cells are read on demand."""
 
     source: str
     names: list[str]
@@ -178,21 +178,21 @@ class _File:
             return cls(str(path), names, file.metadata.num_rows)
 
     def parts(self, columns: Sequence[str]) -> Iterator[FileTable]:
-        """Yield the rows, some at a time."""
+        """Yield the rows in blocks."""
         step, first = max(_ROWS, _CELLS // len(columns)), 0
         table = extra("pyarrow", "files").Table
         with reading_parquet(self.source) as file:
             for batch in file.iter_batches(step, columns=columns, use_threads=False):
-                # Asked for "a", pyarrow also reads a column called "a.b".
+                # For "a", pyarrow also reads a column called "a.b".
                 cells = table.from_batches([batch]).select(columns)
-                found = dict(zip(columns, cells.columns, strict=True))
-                yield FileTable(self.source, found, first=first, dashes="")
+                named = dict(zip(columns, cells.columns, strict=True))
+                yield FileTable(self.source, named, first=first, dashes="")
                 first += batch.num_rows
 
 
 @contextmanager
 def reading_parquet(path: str | Path) -> Iterator[Any]:
-    """Open a Parquet file, to be read some rows at a time."""
+    """Open a Parquet file, to be read in blocks of rows."""
     pa, pq = extra("pyarrow", "files"), extra("pyarrow.parquet", "files")
     check_regular(path)
     try:
@@ -208,9 +208,9 @@ def reading_parquet(path: str | Path) -> Iterator[Any]:
 
 
 def _look_at(path: Paths) -> list[_File]:
-    """Look at all files before any is read: the same columns in each, and rows in some."""
+    """Check all files before reading any: the same columns in each, and some rows."""
     given = [path] if isinstance(path, str | os.PathLike) else path
-    files = [_File.look_at(source) for one in given for source in _sources(Path(one))]
+    files = [_File.look_at(source) for name in given for source in _sources(Path(name))]
     if not files:
         raise InputError("no Parquet file is given; name one, or a folder of them.")
     first = files[0]
@@ -228,13 +228,13 @@ def _look_at(path: Paths) -> list[_File]:
 
 
 def _sources(path: Path) -> list[Path]:
-    """Return the file, or a folder's files; as others do, not those named _ or . something."""
+    """Return the file, or a folder's files except those that begin with _ or a dot."""
     if not path.is_dir():
         return [path]
-    found = [one for one in sorted(path.glob("*.parquet")) if not one.name.startswith(("_", "."))]
-    if not found:
+    files = [file for file in sorted(path.glob("*.parquet")) if file.name[0] not in "_."]
+    if not files:
         raise InputError(f"{path}: there is no *.parquet file in this folder.")
-    return found
+    return files
 
 
 def _choose(file: _File, tasks: Names, features: Names | None, id: str | None) -> _Columns:
@@ -249,8 +249,8 @@ def _choose(file: _File, tasks: Names, features: Names | None, id: str | None) -
     twice = (set(named) & set(chosen)) | ({*named, *chosen} & {id})
     if twice:
         raise InputError(
-            f"{file.source}: column {min(map(str, twice))!r} would be two of a feature, a "
-            "task and the id; choose `features` and `tasks` so that it is one."
+            f"{file.source}: column {min(map(str, twice))!r} is chosen twice, as feature, task or "
+            "id. Choose `features` and `tasks` so that it has one role."
         )
     for kind, names in (("feature", named), ("task", chosen)):
         if not names:
@@ -265,7 +265,7 @@ def _listed(names: Names) -> list[str]:
 def _unpack(
     files: Sequence[_File], columns: _Columns, dtype: str, drafts: Mapping[str, Path]
 ) -> NDArray[np.str_] | None:
-    """Write all cells to the drafts; return the ids, if there are such."""
+    """Write all cells to the drafts; return the ids, if there is an id column."""
     n, blank, ids = sum(file.rows for file in files), False, [np.empty(0, dtype=np.str_)]
     with (
         _array_file(drafts["X.npy"], dtype, (n, len(columns.features))) as X,
@@ -284,11 +284,11 @@ def _unpack(
         _mark_blanks(drafts["Y.npy"])
     if columns.id is None:
         return None
-    found = np.concatenate(ids)
-    _refuse_twins(found, files, columns.id)
-    with _array_file(drafts["ids.npy"], found.dtype.str, found.shape) as file:
-        file.write(found.tobytes())
-    return found
+    people = np.concatenate(ids)
+    _refuse_twins(people, files, columns.id)
+    with _array_file(drafts["ids.npy"], people.dtype.str, people.shape) as file:
+        file.write(people.tobytes())
+    return people
 
 
 def _features(part: FileTable, names: Sequence[str], dtype: str) -> NDArray[Any]:
@@ -298,13 +298,13 @@ def _features(part: FileTable, names: Sequence[str], dtype: str) -> NDArray[Any]
         kept = numbers.astype(dtype, copy=False)
     wrong = np.argwhere(np.isinf(kept))
     if len(wrong):
-        row, place = map(int, wrong[0])
-        part.refuse(row, names[place], f"{digits(numbers[row, place])} is too large for {dtype}")
+        row, column = map(int, wrong[0])
+        part.refuse(row, names[column], f"{digits(numbers[row, column])} is too large for {dtype}")
     return kept
 
 
 def _mark_blanks(path: Path) -> None:
-    """Write labels again in a kind of number that can be blank."""
+    """Rewrite the labels as float16, with NaN for blanks."""
     wide = beside(path)
     try:
         labels = np.load(path, mmap_mode="r")
@@ -313,29 +313,29 @@ def _mark_blanks(path: Path) -> None:
                 block = labels[rows].astype(np.float16)
                 block[labels[rows] == _BLANK] = np.nan
                 file.write(block.data)
-        del labels  # or some systems would not let its file go
+        del labels  # some systems cannot replace a file that is still mapped
         wide.replace(path)
     finally:
         wide.unlink(missing_ok=True)
 
 
 def _refuse_twins(ids: NDArray[np.str_], files: Sequence[_File], column: str) -> None:
-    """Refuse an id that stands in two rows, by the places of both."""
+    """Refuse an id in two rows; name both rows."""
     order = np.argsort(ids, kind="stable")
     again = np.flatnonzero(ids[order[1:]] == ids[order[:-1]])
     if not again.size:
         return
     pair = again[order[again + 1].argmin()]
-    earlier, later = (_place(files, int(row)) for row in order[pair : pair + 2])
+    earlier, later = (_row_in_file(files, int(row)) for row in order[pair : pair + 2])
     there = "" if earlier[0] == later[0] else f" of {earlier[0]}"
     raise InputError(
         f"{later[0]}: row {later[1] + 1}, column {column!r}: the id {str(ids[order[pair]])!r} "
-        f"stands in row {earlier[1] + 1}{there} already; each person must have one row."
+        f"is already in row {earlier[1] + 1}{there}; each person must have one row."
     )
 
 
-def _place(files: Sequence[_File], row: int) -> tuple[str, int]:
-    """Return the file in which a row of all stands, and its place there."""
+def _row_in_file(files: Sequence[_File], row: int) -> tuple[str, int]:
+    """Return the file that holds a row, and the row's number in it; rows count over all files."""
     for file in files:
         if row < file.rows:
             return file.source, row
@@ -345,9 +345,9 @@ def _place(files: Sequence[_File], row: int) -> tuple[str, int]:
 
 @contextmanager
 def _array_file(path: Path, dtype: str, shape: tuple[int, ...]) -> Iterator[BinaryIO]:
-    """Open a new file of an array, to which its rows are written one after the other.
+    """Open a new array file, to which rows are written one after the other.
 
-    They are written rather than stored through a map, which on a full disk ends the process.
+    Rows are not stored through a memory map: on a full disk that would end the process.
     """
     head = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
     with open(path, "xb") as file:
@@ -359,7 +359,7 @@ def _array_file(path: Path, dtype: str, shape: tuple[int, ...]) -> Iterator[Bina
 
 @contextmanager
 def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
-    """Give temporary files that get these names when all are written, and are gone otherwise."""
+    """Yield temporary files; rename them all to these names at the end, or remove them all."""
     targets = [folder / name for name in names]
     for target in targets:
         _refuse_existing(target)
@@ -368,7 +368,7 @@ def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
     try:
         yield drafts
         for target in targets:
-            _refuse_existing(target)  # it may have come since
+            _refuse_existing(target)  # another process may have created it since
             drafts[target.name].rename(target)
             published.append(target)
         sync_folder(folder)
@@ -385,6 +385,6 @@ def _drafts(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Path]]:
 def _refuse_existing(target: Path) -> None:
     if target.exists():
         raise InputError(
-            f"{target} is there already; remove it, give another folder, or open it with "
+            f"{target} is there already. Remove it, give another folder, or open it with "
             "np.load(..., mmap_mode='r')."
         )

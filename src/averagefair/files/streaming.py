@@ -1,4 +1,4 @@
-"""Tables that are read some rows at a time, however long they are."""
+"""Read tables of any length in blocks of rows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from averagefair.files.reading import (
     read_file,
 )
 from averagefair.files.table import FileTable
-from averagefair.sampling import Keys, id_keys
+from averagefair.people.draws import Keys, id_keys
 
-# So much of a CSV is read at a time; pyarrow reads 32 blocks ahead.
+# Bytes of CSV in a block; pyarrow reads 32 blocks ahead.
 BLOCK = 1 << 19
-# So many cells of Parquet are unpacked at a time, or so many rows where a table is wide.
+# Cells of Parquet in a block, and the least number of rows, for wide tables.
 _CELLS, _ROWS = 250_000, 1024
-BLANK_ID = "the id is blank; every row must say who it is"
+BLANK_ID = "the id is blank; every row needs the id of its person"
 
 
 class _LongLineError(Exception):
@@ -40,20 +40,21 @@ class _LongLineError(Exception):
 
 @dataclass(frozen=True)
 class FileBlocks:
-    """A table in a file, to be gone through some rows at a time, as often as wanted.
+    """A table in a file, to be read in blocks of rows, as often as needed.
 
-    A short file, and standard input, is one block. Memory does not grow with the length of others.
+    A short file is one block, and so is standard input. For longer files, memory does not grow
+    with their length.
 
     Parameters
     ----------
     path : str
-        CSV or Parquet; the content tells which it is.
+        CSV or Parquet; the content decides which.
     """
 
     path: str
 
     def __iter__(self) -> Iterator[FileTable]:
-        """Yield tables of some rows each, which know where in the file they stand."""
+        """Yield the blocks; each knows the number of its first row in the file."""
         kind = self._kind()
         if kind == "short":
             yield read_file(self.path)
@@ -67,9 +68,9 @@ class FileBlocks:
             raise InputError(f"{self.path} has no rows.")
 
     def by(self, column: str | None) -> Iterator[FileTable]:
-        """Yield the blocks with their rows known by an id column, one row for each person.
+        """Yield the blocks with their ids; each person must have one row.
 
-        That no id stands twice is known only at the end. Eight bytes are kept of each.
+        Repeated ids are refused only at the end. Eight bytes of each id are kept until then.
         """
         keys, empty = [], None
         for part in self:
@@ -80,7 +81,7 @@ class FileBlocks:
             if empty is not None and len(known):
                 empty.refuse(0, column, BLANK_ID)
             if empty is None and len(known) < len(part):
-                # Perhaps the empty rows at the end, as spreadsheets leave them.
+                # These may be the empty rows that spreadsheets leave at the end.
                 empty = part.rest(len(known))
             if len(known):
                 assert known.ids is not None
@@ -90,7 +91,7 @@ class FileBlocks:
             self._refuse_twins(np.concatenate(keys), column)
 
     def _refuse_twins(self, keys: Keys, column: str) -> None:
-        """Refuse an id that stands in two rows: those that share a key are looked up."""
+        """Refuse an id in two rows: read the file again and compare ids that share a key."""
         order = np.argsort(keys, kind="stable")
         again = keys[order[1:]] == keys[order[:-1]]
         if not again.any():
@@ -101,17 +102,17 @@ class FileBlocks:
             ids = part.by(column).ids
             assert ids is not None
             for row in np.flatnonzero(np.isin(id_keys(ids), shared)).tolist():
-                one, place = str(ids[row]), (part.first or 0) + row
-                if one in seen:
-                    part.refuse_twin(row, column, one, seen[one])
-                seen[one] = place
+                person = str(ids[row])
+                if person in seen:
+                    part.refuse_twin(row, column, person, seen[person])
+                seen[person] = (part.first or 0) + row
 
     def _kind(self) -> str:
         check_path(self.path)
         if self.path != STREAM:
             check_regular(self.path, pipes=True)
         try:
-            # A pipe can be read once only.
+            # A pipe can be read only once.
             if self.path == STREAM or not Path(self.path).is_file():
                 return "short"
             with open(self.path, "rb") as file:
@@ -147,7 +148,7 @@ class FileBlocks:
                         first = part.first + len(part)
                 return
             except _LongLineError:
-                size *= 8  # once more, with room for the line, beyond what was read before
+                size *= 8  # read again with room for the line, and skip the rows yielded before
 
     def _csv_blocks(self, size: int) -> Iterator[FileTable]:
         pa, reader = extra("pyarrow", "files"), extra("pyarrow.csv", "files")
@@ -162,7 +163,7 @@ class FileBlocks:
                     yield FileTable(self.path, columns, first=first)
                     first += batch.num_rows
         except pa.ArrowInvalid as error:
-            # So pyarrow says that a row, or the head, is longer than a block.
+            # pyarrow uses these words if a row or the head is longer than a block.
             if any(word in str(error) for word in ("straddling", "Empty CSV")) and size < 2**31:
                 raise _LongLineError from None
             self._check_letters()
@@ -171,7 +172,7 @@ class FileBlocks:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from None
 
     def _begin(self, file: BinaryIO) -> tuple[list[str], str]:
-        """Read the head and leave the file where it begins."""
+        """Read the head, then move back to its beginning."""
         start = file.read(BLOCK)
         while b"\n" not in start and b"\r" not in start and (more := file.read(len(start))):
             start += more
@@ -185,7 +186,7 @@ class FileBlocks:
         return head, delimiter
 
     def _check_letters(self) -> None:
-        """Refuse a file that is not UTF-8, by its line, as one that is read whole."""
+        """Refuse a file that is not UTF-8; name the line, as `read_file` does."""
         line, decoder = 1, codecs.getincrementaldecoder("utf-8")()
         with open(self.path, "rb") as file:
             while True:

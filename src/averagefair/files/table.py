@@ -1,4 +1,4 @@
-"""A table as it stands in a file, and what can be asked of it."""
+"""FileTable: a table read from a file; its columns become ids, numbers, labels or words."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair._util.names import in_a_line
+from averagefair._util.text import counted, digits
 from averagefair.errors import InputError, some_of, warn
 from averagefair.files.cells import BLANKS, NotNumbersError, numbers, spelling
-from averagefair.names import in_a_line
-from averagefair.sampling import id_text
-from averagefair.tables import MOST_EXACT, ROUNDED, is_missing
-from averagefair.text import counted, digits
+from averagefair.people.draws import id_text
+from averagefair.people.frames import MOST_EXACT, ROUNDED, is_missing
 
-# pandas keeps a table's row names in a Parquet column of this name: no column of the data.
+# pandas stores a table's row names in a Parquet column of this name; it is not data.
 _INDEX = re.compile(r"__index_level_\d+__")
 _WHOLE = re.compile(r"[-+]?\d+")
 
 
 def _rounded(cell: Any, number: float) -> bool:
-    """Tell whether a whole number in a file was read as another one."""
+    """Return whether a whole number was rounded when it was read."""
     if isinstance(cell, str):
         cell = int(cell) if _WHOLE.fullmatch(cell.strip()) and len(cell) < 400 else None
     return isinstance(cell, int) and cell != int(number)
@@ -37,23 +37,23 @@ def _filled(cell: Any) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FileTable:
-    """A table as it stands in a file.
+    """A table as a file holds it.
 
     Attributes
     ----------
     source : str
-        What the file is called in messages.
+        The file's name in messages.
     columns : mapping of str to pyarrow array
-        Text where it came from CSV, else of the type it was stored with.
+        Text from CSV; from Parquet, the stored type.
     digest : str
         The SHA-256 of the file.
     ids : array of str, shape (n,), or None
-        Who each row is, once :meth:`by` has said where that stands.
+        Each person's id; set by :meth:`by`.
     id_column : str, or None
     first : int, or None
-        Where the rows begin in the file, if they are only some of its rows.
+        The number of the first row in the file, from 0; None if the table is the whole file.
     dashes : str
-        What stands before the names of options in messages: nothing where they are arguments.
+        The prefix of option names in messages: "--", or empty if the options are Python arguments.
     """
 
     source: str
@@ -69,43 +69,44 @@ class FileTable:
 
     @property
     def names(self) -> NDArray[np.str_]:
-        """What people are called: their ids, else "row 1", "row 2", ..."""
+        """The people's names: their ids, else "row 1", "row 2", ..."""
         if self.ids is not None:
             return self.ids
-        return np.array([f"row {place + 1}" for place in range(len(self))])
+        return np.array([f"row {row + 1}" for row in range(len(self))])
 
     def by(self, column: str | None) -> FileTable:
-        """Return the table with its rows known by an id column, one row for each person."""
+        """Return the table with ids from this column; each person must have one row."""
         if column is None:
             return self
         rows = len(self)
         self.require([column], self.option("id"))
         columns = self.columns.values()
-        while rows and not any(_filled(one[rows - 1].as_py()) for one in columns):
-            rows -= 1  # empty rows at the end, as spreadsheets leave them
+        while rows and not any(_filled(cells[rows - 1].as_py()) for cells in columns):
+            rows -= 1  # spreadsheets leave empty rows at the end
         if rows < len(self):
             return self.take(np.arange(rows)).by(column)
         ids = self.ids_in(column)
         first: dict[str, int] = {}
-        for row, one in enumerate(ids.tolist()):
-            if first.setdefault(one, row) != row:
-                self.refuse_twin(row, column, one, (self.first or 0) + first[one])
+        for row, person in enumerate(ids.tolist()):
+            if first.setdefault(person, row) != row:
+                self.refuse_twin(row, column, person, (self.first or 0) + first[person])
         return replace(self, ids=ids, id_column=column)
 
-    def refuse_twin(self, row: int, column: str, one: str, first: int) -> NoReturn:
-        """Complain of an id that stands in an earlier row of the file, counted from 0, already."""
+    def refuse_twin(self, row: int, column: str, person: str, first: int) -> NoReturn:
+        """Refuse an id that an earlier row has too; ``first`` is that row in the file, from 0."""
         self.refuse(
             row,
             column,
-            f"the id {one!r} stands in row {first + 1} already; each person must have one row",
+            f"the id {person!r} is already in row {first + 1}; each person must have one row. "
+            "Remove or rename one of them",
         )
 
     def ids_in(self, column: str) -> NDArray[np.str_]:
-        """Return a column as ids, shape (n,); a blank is refused, the same id twice is not."""
+        """Return a column as ids, shape (n,); blanks are refused, repeated ids are not."""
         values = self.values(column, self.option("id"))
         for row, value in enumerate(values):
             if is_missing(value) or value == "":
-                self.refuse(row, column, "the id is blank; every row must say who it is")
+                self.refuse(row, column, "the id is blank; every row needs the id of its person")
             if isinstance(value, str) and "\x00" in value:
                 self.refuse(row, column, f"an id must not hold the character NUL; got {value!r}")
             if isinstance(value, list | dict | bytes):
@@ -115,7 +116,7 @@ class FileTable:
         return id_text(cells)
 
     def option(self, name: str) -> str:
-        """Return what an option is called in messages."""
+        """Return an option's name as messages show it."""
         return f"{self.dashes}{name}"
 
     def take(self, rows: NDArray[np.intp]) -> FileTable:
@@ -124,12 +125,12 @@ class FileTable:
         return replace(self, columns=columns, ids=None if self.ids is None else self.ids[rows])
 
     def rest(self, skipped: int) -> FileTable:
-        """Return the rows but for the first ones, which know where they stand in the file."""
+        """Return all rows after the first ``skipped`` ones."""
         rows = self.take(np.arange(skipped, len(self)))
         return replace(rows, first=(self.first or 0) + skipped)
 
     def require(self, names: Sequence[str], option: str) -> list[str]:
-        """Return these very columns, in the order given; refuse where one is missing."""
+        """Return exactly these columns, in the given order; refuse a missing one."""
         for name in names:
             if name not in self.columns:
                 self._no_column(name, option)
@@ -138,15 +139,15 @@ class FileTable:
     def select(self, patterns: Sequence[str], option: str) -> list[str]:
         """Return the columns that match, in the order of the table.
 
-        A pattern that is a column's very name means that column, whatever signs are in it. Other
-        patterns never mean the ids.
+        A pattern that equals a column's name means only that column, even if it holds wildcards.
+        Other patterns never match the id column.
         """
         chosen: set[str] = set()
         for pattern in patterns:
-            found = self.matching(pattern)
-            if not found:
+            names = self.matching(pattern)
+            if not names:
                 self._no_column(pattern, option)
-            chosen.update(found)
+            chosen.update(names)
         return [name for name in self.columns if name in chosen]
 
     def matching(self, pattern: str) -> list[str]:
@@ -156,47 +157,45 @@ class FileTable:
         return [name for name in self.others([]) if fnmatchcase(name, pattern)]
 
     def others(self, taken: Sequence[str]) -> list[str]:
-        """Return the columns that are none of these, nor the ids, nor pandas' row names."""
+        """Return the columns except these, the id column and pandas' row names."""
         known = {*taken, self.id_column}
         return [name for name in self.columns if name not in known and not _INDEX.fullmatch(name)]
 
     def numbers(self, names: Sequence[str], *, blanks: bool = False) -> NDArray[np.float64]:
-        """Return columns of finite numbers, shape (n, names); a blank is refused, or NaN."""
+        """Return columns of finite numbers, shape (n, names); with ``blanks``, NaN where blank."""
         out = self._numbers(
             names, "a feature must be a number", "Encode words as numbers, or leave the column out"
         )
         wrong = np.isinf(out) if blanks else ~np.isfinite(out)
         if wrong.any():
-            row, place = (int(one) for one in np.argwhere(wrong)[0])
-            given = self.columns[names[place]][row].as_py()
-            in_all = [repr(names[one]) for one in np.flatnonzero(wrong.any(axis=0)).tolist()]
+            row, column = map(int, np.argwhere(wrong)[0])
+            given = self.columns[names[column]][row].as_py()
+            affected = [repr(names[k]) for k in np.flatnonzero(wrong.any(axis=0)).tolist()]
             self.refuse(
                 row,
-                names[place],
-                f"holds {given!r} where a finite number must stand "
-                f"({counted(int(wrong.sum()), 'such cell')}{self._among()}, in {some_of(in_all)}). "
-                "Fill them, or leave the columns or the rows out",
+                names[column],
+                f"holds {given!r}, but a feature must be a finite number "
+                f"({counted(int(wrong.sum()), 'such cell')}{self._among()}, in "
+                f"{some_of(affected)}). Fill them in, or leave out the columns or the rows",
             )
         self._warn_of_rounding(names, out)
         return out
 
     def _warn_of_rounding(self, names: Sequence[str], out: NDArray[np.float64]) -> None:
-        """Warn of columns with whole numbers that float64 does not hold."""
+        """Warn of columns with whole numbers that float64 cannot represent."""
         large = np.abs(out) >= MOST_EXACT
-        for place in np.flatnonzero(large.any(axis=0)).tolist():
-            rows = np.flatnonzero(large[:, place])
-            cells = self.columns[names[place]].take(rows).to_pylist()
-            read = out[rows, place].tolist()
+        for column in np.flatnonzero(large.any(axis=0)).tolist():
+            name, rows = names[column], np.flatnonzero(large[:, column])
+            cells, read = self.columns[name].take(rows).to_pylist(), out[rows, column].tolist()
             if any(_rounded(cell, number) for cell, number in zip(cells, read, strict=True)):
-                given = self._as_id(names[place])
                 warn(
-                    f"{self.source}, column {names[place]!r}: {ROUNDED} If it says who a row is, "
-                    f"pass {given}; if it is a code, leave it out.",
+                    f"{self.source}, column {name!r}: {ROUNDED} If the column says who a row is, "
+                    f"pass {self._as_id(name)}; if it is a code, leave it out.",
                     UserWarning,
                 )
 
     def _as_id(self, name: str) -> str:
-        """Say how to pass a column as the ids."""
+        """Return how to pass a column as the ids."""
         return f"--id {name}" if self.dashes else f"id={name!r}"
 
     def labels(self, names: Sequence[str]) -> NDArray[np.float64]:
@@ -204,17 +203,18 @@ class FileTable:
         return self._between(names, "a label must be 0, 1 or blank", ends_only=True)
 
     def decisions(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Return columns of decisions, shape (n, names): within 0 and 1, or NaN where blank."""
+        """Return columns of decisions, shape (n, names): from 0 to 1, or NaN where blank."""
         rule = "a decision must be 0, 1, or the chance of deciding 1"
         return self._between(names, rule, ends_only=False)
 
     def words(self, name: str, option: str) -> list[str | None]:
         """Return a column as words; None where blank."""
-        text = [None if one is None else str(one).strip() for one in self.values(name, option)]
-        return [None if one is None or one.lower() in BLANKS else one for one in text]
+        cells = self.values(name, option)
+        words = ["" if cell is None else str(cell).strip() for cell in cells]
+        return [None if word.lower() in BLANKS else word for word in words]
 
     def values(self, name: str, option: str) -> list[Any]:
-        """Return a column's cells as they stand."""
+        """Return a column's cells unchanged."""
         self.require([name], option)
         try:
             values: list[Any] = self.columns[name].to_pylist()
@@ -223,12 +223,12 @@ class FileTable:
         return values
 
     def refuse(self, row: int, column: str, what: str) -> NoReturn:
-        """Complain of one cell; rows are counted from 1, the head apart."""
+        """Raise an error about one cell; messages count rows from 1, without the head."""
         who = ""
         if self.ids is not None and column != self.id_column:
             who = f" ({in_a_line(self.id_column)} {in_a_line(self.ids[row])})"
-        place = (self.first or 0) + row + 1
-        raise InputError(f"{self.source}: row {place}{who}, column {column!r}: {what}.")
+        number = (self.first or 0) + row + 1
+        raise InputError(f"{self.source}: row {number}{who}, column {column!r}: {what}.")
 
     def _among(self) -> str:
         if self.first is None:
@@ -237,25 +237,25 @@ class FileTable:
 
     def _between(self, names: Sequence[str], rule: str, *, ends_only: bool) -> NDArray[np.float64]:
         remedy = (
-            "Write labels in words as 0 and 1, e.g. no as 0 and yes as 1. If the column is no "
-            f"task, choose others ({self.option('tasks')})"
+            "Write words as 0 and 1, e.g. no as 0 and yes as 1. If the column is not a task, "
+            f"choose others ({self.option('tasks')})"
         )
         out = self._numbers(names, rule, remedy)
         known = np.isnan(out) | (out == 0) | (out == 1)
         if not ends_only:
             known |= (out >= 0) & (out <= 1)
         if not known.all():
-            row, place = (int(one) for one in np.argwhere(~known)[0])
-            self.refuse(row, names[place], f"{rule}; got {digits(out[row, place])}")
+            row, column = map(int, np.argwhere(~known)[0])
+            self.refuse(row, names[column], f"{rule}; got {digits(out[row, column])}")
         return out
 
     def _numbers(self, names: Sequence[str], rule: str, remedy: str) -> NDArray[np.float64]:
         """Return columns of numbers, shape (n, names); a blank is NaN."""
         out = np.empty((len(self), len(names)))
         wrong: dict[str, NotNumbersError] = {}
-        for place, name in enumerate(names):
+        for column, name in enumerate(names):
             try:
-                out[:, place] = numbers(self.columns[name])
+                out[:, column] = numbers(self.columns[name])
             except NotNumbersError as error:
                 wrong[name] = error
             except ValueError as error:
@@ -267,7 +267,7 @@ class FileTable:
         advice = spelling(first.value) if isinstance(first.value, str) else ""
         text += f". {advice}" if advice else ""
         if more:
-            text += f". Other columns hold no numbers either: {some_of([repr(n) for n, _ in more])}"
+            text += f". Other columns are not numbers either: {some_of([repr(n) for n, _ in more])}"
         text += f". {remedy}"
         if self.id_column is None:
             text += f"; if it says who a row is, pass {self._as_id(name)}"
@@ -279,7 +279,7 @@ class FileTable:
         if "," in name:
             meant += f" To name several, {'repeat the option' if self.dashes else 'pass a list'}."
         if len(self.columns) == 1:
-            meant += " Is the first line the head?"
+            meant += " Is the first line the head (the column names)?"
         raise InputError(
             f"{self.source}: no column matches {option} {name!r}.{meant} There are: "
             f"{some_of([*map(repr, self.columns)])}."

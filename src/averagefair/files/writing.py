@@ -1,4 +1,4 @@
-"""Writing: a file is there whole or not at all."""
+"""Write files so that each one appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from averagefair._util.names import in_a_line, in_a_terminal
 from averagefair.errors import InputError, extra, warn
 from averagefair.files.formulas import guard_columns
 from averagefair.files.reading import STREAM, check_path
-from averagefair.names import in_a_line, in_a_terminal
 
 TABLES = (".csv", ".parquet")
-# What is to go to standard output is kept in memory up to so many bytes.
+# Output for standard output is buffered in memory up to this many bytes, then on disk.
 _IN_MEMORY = 1 << 24
-# So many cells make a row group of Parquet: each one costs its readers, and the writer's memory.
+# Cells in a row group of Parquet: small groups slow down readers, large ones take memory to write.
 _ROW_GROUP = 1 << 20
 
 
@@ -37,15 +37,17 @@ def check_output(
     check_path(path)
     target = Path(path)
     if suffixes and target.suffix.lower() not in suffixes:
-        raise InputError(f"{path} must end in {' or '.join(suffixes)}; that says what to write.")
+        raise InputError(
+            f"{path} must end in {' or '.join(suffixes)}: the ending decides the format."
+        )
     try:
         if not path or target.is_dir():
             raise InputError(f"{path or 'an empty name'} is a folder; name a file in it.")
         if not target.parent.is_dir():
             raise InputError(f"{path} cannot be written: there is no folder {target.parent}.")
-        given = [Path(one) for one in inputs if one is not None and one != STREAM]
-        if target.exists() and any(one.exists() and target.samefile(one) for one in given):
-            raise InputError(f"{path} is an input too, and would be lost; give another name.")
+        read = [Path(name) for name in inputs if name is not None and name != STREAM]
+        if target.exists() and any(file.exists() and target.samefile(file) for file in read):
+            raise InputError(f"{path} is also an input and would be lost. Give another name.")
         if not target.exists() or target.is_file():
             trial = beside(resolved(path))
             os.close(os.open(trial, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -55,9 +57,9 @@ def check_output(
 
 
 def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
-    """Write a file, or standard output ("-"), so that it is there whole or not at all.
+    """Write a file, or standard output ("-"); a file appears whole or not at all.
 
-    Where standard output is a terminal, control characters are written out.
+    If standard output is a terminal, control characters are written as escapes.
 
     Parameters
     ----------
@@ -72,14 +74,14 @@ def write_whole(path: str, content: bytes, *, private: bool = False) -> None:
 
 @contextmanager
 def drafted(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
-    """Give a file to write to, piece by piece; it takes its place when the block ends well.
+    """Yield a file to write to; it replaces the target when the block succeeds.
 
-    Where anything goes wrong, what was there before stays as it was. Standard output ("-") and
-    devices take each piece as it comes.
+    On an error the old target stays as it was. Standard output ("-") and devices are written to
+    directly.
     """
     if path == STREAM:
         if sys.stdout is None:
-            raise InputError("standard output is closed; give the name of a file to write.")
+            raise InputError("standard output is closed. Name a file to write.")
         if sys.stdout.buffer.isatty():
             whole = io.BytesIO()
             yield whole
@@ -91,7 +93,7 @@ def drafted(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
     check_path(path)
     draft = Draft(path, private=private)
     try:
-        with _telling(path):
+        with _naming(path):
             yield draft.file
         draft.finish()
         draft.publish()
@@ -100,16 +102,16 @@ def drafted(path: str, *, private: bool = False) -> Iterator[BinaryIO]:
 
 
 class Draft:
-    """A file in the making, beside the place that it is for.
+    """A temporary file beside its target.
 
-    Written to, piece by piece or through ``file``, then finished, then published; or, at any time,
-    discarded, which leaves all as it was. Several can be finished before the first is published:
-    then a full disk is known while what was there before is still in its place.
+    Write to it by :meth:`write` or through ``file``, then finish it, then publish it. Discarding it
+    before that leaves the target as it was. Several drafts can be finished before the first is
+    published: then a full disk is detected before any old file is replaced.
 
     Parameters
     ----------
     path : str
-        A link stands for what it leads to. A pipe or a device is written to as it is.
+        The target; links are followed. A pipe or a device is written to directly.
     private : bool, default False
         Whether only the owner may read a new file.
     """
@@ -117,7 +119,7 @@ class Draft:
     def __init__(self, path: str, *, private: bool = False) -> None:
         self.path, self._private = path, private
         self._temporary: Path | None = None
-        with _telling(path):
+        with _naming(path):
             self._target = resolved(path)
             if self._target.exists() and not self._target.is_file():
                 self.file: BinaryIO = self._target.open("wb")
@@ -128,13 +130,13 @@ class Draft:
             self._temporary, self.file = trial, os.fdopen(handle, "wb")
 
     def write(self, content: bytes) -> None:
-        """Write a piece."""
-        with _telling(self.path):
+        """Write some bytes."""
+        with _naming(self.path):
             self.file.write(content)
 
     def finish(self) -> None:
-        """Bring all that was written onto the disk."""
-        with _telling(self.path):
+        """Flush everything to the disk."""
+        with _naming(self.path):
             self.file.flush()
             if self._temporary is not None:
                 os.fsync(self.file.fileno())
@@ -144,16 +146,16 @@ class Draft:
                 self._temporary.chmod(self._target.stat().st_mode & allowed)
 
     def publish(self) -> None:
-        """Put the file in its place."""
+        """Replace the target by the draft."""
         if self._temporary is not None:
-            with _telling(self.path):
+            with _naming(self.path):
                 self._temporary.replace(self._target)
             self._temporary = None
             sync_folder(self._target.parent)
 
     def discard(self) -> None:
-        """Leave nothing behind; what has been published stays."""
-        with suppress(OSError):  # as of a disk that is full: what matters has been told
+        """Remove the temporary file; a published file stays."""
+        with suppress(OSError):  # e.g. a full disk, which was reported before
             self.file.close()
         if self._temporary is not None:
             with suppress(OSError):
@@ -161,8 +163,8 @@ class Draft:
 
 
 @contextmanager
-def _telling(path: str) -> Iterator[None]:
-    """Say of a file that it cannot be written, and why."""
+def _naming(path: str) -> Iterator[None]:
+    """Turn an OSError into an InputError that names the file."""
     try:
         yield
     except OSError as error:
@@ -170,9 +172,9 @@ def _telling(path: str) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder onto the disk: else a power cut may undo a renaming.
+    """Flush a folder's file names to the disk; otherwise a power cut may undo a rename.
 
-    Not every system can do that, and where it fails the files themselves are safe.
+    Not every system supports this. If it fails, the files themselves are safe.
     """
     if os.name != "posix":
         return
@@ -185,10 +187,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def resolved(path: str) -> Path:
-    """Return the path that a name, or a link, leads to."""
+    """Return the absolute path, with links followed."""
     try:
         return Path(path).resolve()
-    except RuntimeError:  # so Python before 3.13 tells of links that lead in a circle
+    except RuntimeError:  # Python before 3.13 raises this for links that form a loop
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
@@ -198,10 +200,10 @@ def beside(target: Path) -> Path:
 
 
 def write_table(path: str, columns: Mapping[str, Any]) -> None:
-    """Write columns as CSV or Parquet, as the path ends; CSV to standard output.
+    """Write columns as CSV or Parquet, by the path's ending; CSV to standard output.
 
-    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front, and a
-    warning tells of it (``formulas.py`` says why and how). :func:`read_file` takes it away again.
+    In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front, and a
+    warning says so (``formulas.py`` explains why). :func:`read_file` removes the apostrophe.
 
     Parameters
     ----------
@@ -212,23 +214,23 @@ def write_table(path: str, columns: Mapping[str, Any]) -> None:
 
 
 def table_content(path: str, columns: Mapping[str, Any]) -> bytes:
-    """Return what :func:`write_table` writes."""
+    """Return the bytes that :func:`write_table` writes."""
     table, sink = _table(columns), io.BytesIO()
     if path != STREAM and Path(path).suffix.lower() == ".parquet":
         extra("pyarrow.parquet", "files").write_table(table, sink)
     else:
         safe, changed = _guarded(table)
-        _tell_of_formulas(path, changed)
+        _warn_of_formulas(path, changed)
         extra("pyarrow.csv", "files").write_csv(safe, sink)
     return sink.getvalue()
 
 
 @contextmanager
 def writing_table(path: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Give a function that writes some rows more; the table takes its place when the block ends.
+    """Yield a function that writes more rows; the table appears when the block succeeds.
 
-    As :func:`write_table`, for tables that are made some rows at a time. Standard output gets
-    all of it at the end, or nothing: until then it is in a temporary file.
+    This is :func:`write_table` for tables that are made in blocks of rows. Standard output gets the
+    whole table at the end, or nothing if the block fails.
     """
     if path == STREAM:
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as kept, drafted(path) as out:
@@ -236,16 +238,16 @@ def writing_table(path: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
                 yield rows.write
             kept.seek(0)
             shutil.copyfileobj(kept, out)
-        _tell_of_formulas(path, rows.changed)
+        _warn_of_formulas(path, rows.changed)
         return
     parquet = Path(path).suffix.lower() == ".parquet"
     with drafted(path) as file, closing(_Rows(file, parquet=parquet)) as rows:
         yield rows.write
-    _tell_of_formulas(path, rows.changed)
+    _warn_of_formulas(path, rows.changed)
 
 
 class _Rows:
-    """Rows written to a file as they come; the first decide what the columns are."""
+    """A table written in blocks of rows; the first block decides the columns' types."""
 
     def __init__(self, file: BinaryIO, *, parquet: bool) -> None:
         self.file, self.parquet, self.schema = file, parquet, None
@@ -263,7 +265,7 @@ class _Rows:
                 writer = extra("pyarrow.parquet", "files").ParquetWriter
                 self._writer = writer(self.file, self.schema)
             self._waiting.append(table)
-            if sum(one.num_rows for one in self._waiting) * table.num_columns >= _ROW_GROUP:
+            if sum(block.num_rows for block in self._waiting) * table.num_columns >= _ROW_GROUP:
                 self._write_group()
         else:
             csv = extra("pyarrow.csv", "files")
@@ -286,19 +288,19 @@ class _Rows:
 
 
 def _guarded(table: Any) -> tuple[Any, int]:
-    """Return a table that no spreadsheet takes for formulas, and how many cells that changed."""
+    """Return the table with guards against formulas, and the number of changed cells."""
     safe, changed = guard_columns(dict(zip(table.column_names, table.columns, strict=True)))
     return extra("pyarrow", "files").table(safe), changed
 
 
-def _tell_of_formulas(path: str, changed: int) -> None:
+def _warn_of_formulas(path: str, changed: int) -> None:
     if changed:
         where = "standard output" if path == STREAM else path
         warn(
             f"{where}: a spreadsheet would take {changed:,} of the names and words for formulas, "
             "since they begin with =, +, -, @ or a tab; they got an apostrophe in front. "
-            "averagefair reads them without it, other programs do not and cannot join tables by "
-            "them. Parquet keeps them as they are.",
+            "averagefair removes the apostrophe when it reads them; other programs keep it, and "
+            "cannot join tables by these names. Write Parquet to keep names unchanged.",
             UserWarning,
         )
 
@@ -310,7 +312,7 @@ def _table(columns: Mapping[str, Any]) -> Any:
         )
     except UnicodeEncodeError as error:
         raise InputError(
-            f"a table is written in UTF-8, which has no letter for half of a surrogate pair; got "
+            "a table is written in UTF-8, which cannot hold half of a surrogate pair; got "
             f"{error.object[error.start]!r} in {in_a_line(error.object)}. Rename it."
         ) from None
 

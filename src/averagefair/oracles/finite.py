@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import row_blocks
-from averagefair.costs import TIE, Costs
+from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
-from averagefair.sample import FloatArray, Sample
+from averagefair.game.costs import TIE, Costs
+from averagefair.game.protocols import Hypothesis, Oracle
+from averagefair.people.blocks import row_blocks
+from averagefair.people.sample import Sample
 
 Classifier = Callable[[FloatArray], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Choices:
-    """For each of k tasks, which of the listed classifiers it uses.
+class Choices(Hypothesis):
+    """For each of k tasks, the listed classifier that decides it.
 
     Attributes
     ----------
@@ -32,24 +34,24 @@ class Choices:
 
     def decide(self, features: FloatArray) -> NDArray[np.bool_]:
         """Decide for each person and task; shape (n, k)."""
-        used, place = np.unique(self.chosen, return_inverse=True)
-        return _decisions([self.classifiers[one] for one in used], features)[place].T
+        used, row = np.unique(self.chosen, return_inverse=True)
+        return _decisions([self.classifiers[number] for number in used], features)[row].T
 
     def key(self) -> Hashable:
-        """Return the choices' bytes."""
+        """Return which list of classifiers this is, and the choices as bytes."""
         return id(self.classifiers), self.chosen.tobytes()
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteOracle:
+class FiniteOracle(Oracle):
     """The exact best of a listed set of classifiers, for each task.
 
     Parameters
     ----------
     classifiers : sequence
-        Each a callable that takes features (n, d) and returns n decisions 0/1, or an object with
-        such a ``predict``. The paper assumes that the two constants are among them (they make
-        the fair learning problem feasible): list them.
+        Each is a callable that takes features (n, d) and returns n decisions 0/1, or an object
+        with such a ``predict``. List the two constants as well: the paper assumes them, since they
+        make the fair learning problem feasible.
 
     Examples
     --------
@@ -69,22 +71,24 @@ class FiniteOracle:
                 "FiniteOracle needs a list of at least one classifier (the two constants among "
                 f"them); got {self.classifiers!r}."
             )
-        made = tuple(getattr(one, "predict", one) for one in self.classifiers)
-        for position, one in enumerate(made):
-            if not callable(one):
+        functions = tuple(
+            getattr(classifier, "predict", classifier) for classifier in self.classifiers
+        )
+        for position, function in enumerate(functions):
+            if not callable(function):
                 raise InputError(
                     "each classifier must be callable on features, or have a predict method; "
-                    f"number {position} is {one!r}."
+                    f"number {position} is {function!r}."
                 )
-        object.__setattr__(self, "classifiers", made)
+        object.__setattr__(self, "classifiers", functions)
 
-    def bind(self, sample: Sample) -> _Listed:
+    def bind(self, sample: Sample) -> _BoundFinite:
         """Ask every classifier once about every individual."""
-        return _Listed(self.classifiers, _decisions(self.classifiers, sample.features))
+        return _BoundFinite(self.classifiers, _decisions(self.classifiers, sample.features))
 
 
 @dataclass(frozen=True, eq=False)
-class _Listed:
+class _BoundFinite:
     classifiers: Sequence[Classifier]
     decisions: NDArray[np.bool_]
 

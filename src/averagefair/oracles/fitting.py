@@ -1,4 +1,4 @@
-"""One scikit-learn classifier for one task: how costs reach it, and what if it cannot learn."""
+"""Fit one scikit-learn classifier to one task: pass on its costs, and handle failed fits."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from averagefair.costs import TIE
+from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
-from averagefair.sample import FloatArray
+from averagefair.game.costs import TIE
 
-# Of larger numbers not even the squares may be numbers in float32, which many estimators use.
+# Squares of larger numbers may overflow float32, which many estimators use.
 _LARGE = 1e15
 
 
 @dataclass(frozen=True)
-class TooFew:
-    """What is left of a task in which the estimator fails for want of people with one label.
+class TooFewPeople:
+    """The answer to a task in which one of the labels has too few people for the estimator.
 
     Attributes
     ----------
     constant : bool
         The cheaper of deciding 0 for everybody and deciding 1 for everybody.
     reason : str
-        What the estimator said.
+        The estimator's error message.
     """
 
     constant: bool
@@ -41,17 +41,17 @@ class TooFew:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting:
-    """How one task's classifier is fitted: what worker processes are handed.
+class TaskFitter:
+    """Fits the classifier of one task; sent to worker processes.
 
     Attributes
     ----------
     estimator : scikit-learn classifier
         Cloned for each fit.
     classes : array, shape (2,)
-        The labels it is fitted with: what it is to call deciding 0, and deciding 1.
+        The labels that stand for deciding 0 and deciding 1 in ``fit``.
     weight : str
-        The name by which its ``fit`` takes the weights.
+        The argument of ``fit`` that takes the weights.
     """
 
     estimator: Any
@@ -59,15 +59,15 @@ class Fitting:
     weight: str
 
     def __call__(self, features: FloatArray, gap: FloatArray, task: str) -> Any:
-        """Return a fitted classifier, the only wanted label (a bool), or TooFew.
+        """Return a fitted classifier, the only wanted label (a bool), or TooFewPeople.
 
         Parameters
         ----------
         features : array, shape (n, d)
         gap : array, shape (n,)
-            What deciding 1 costs more than deciding 0; people whose gap is 0 are left out.
+            Cost of deciding 1 minus cost of deciding 0; people whose gap is 0 are left out.
         task : str
-            Its name, for errors.
+            The task's name, for errors.
         """
         matters = np.flatnonzero(gap)
         gap = gap[matters]
@@ -75,34 +75,36 @@ class Fitting:
         ones = int(np.count_nonzero(wanted))
         if ones in (0, len(wanted)):
             return ones > 0
-        # A copy of its own, in memory: not every estimator can do with an array that is read-only.
-        own, labels = features[matters], self.classes[wanted.astype(np.intp)]
+        # Fit on a copy in memory: some estimators cannot work on a read-only array.
+        copied, labels = features[matters], self.classes[wanted.astype(np.intp)]
         try:
-            with refusing_overflow(self.estimator, own):
-                return clone(self.estimator).fit(own, labels, **{self.weight: np.abs(gap)})
+            with refuse_overflow(self.estimator, copied):
+                return clone(self.estimator).fit(copied, labels, **{self.weight: np.abs(gap)})
         except InputError:
             raise
         except Exception as error:
-            if min(ones, len(wanted) - ones) < self._members:
-                said = str(error).strip().partition("\n")[0]
-                return TooFew(bool(gap.sum() < 0), f"{type(error).__name__}: {said}")
+            if min(ones, len(wanted) - ones) < self._people_needed:
+                first_line = str(error).strip().partition("\n")[0]
+                reason = f"{type(error).__name__}: {first_line}"
+                return TooFewPeople(bool(gap.sum() < 0), reason)
             error.add_note(f"(while {type(self.estimator).__name__} was fitted to task {task!r})")
             raise
 
     @cached_property
-    def _members(self) -> int:
-        """How many people of each label are enough whatever the estimator sets aside.
+    def _people_needed(self) -> int:
+        """Number of people of each label that always suffices for the estimator.
 
-        Two, for one part to learn from and one to judge by, and all folds of its cross-validations,
-        which may be one in another: each takes at most half of what the next one out leaves it.
+        This is twice the product of the folds of all its cross-validations, which may be nested.
+        The factor two leaves one person to learn from and one to validate on.
         """
-        cuts = [v for k, v in self.estimator.get_params().items() if k.split("__")[-1] == "cv"]
+        parameters = self.estimator.get_params().items()
+        cuts = [value for name, value in parameters if name.split("__")[-1] == "cv"]
         return 2 * prod(_folds(cut) for cut in cuts)
 
 
 @contextmanager
-def refusing_overflow(estimator: Any, features: FloatArray) -> Iterator[None]:
-    """Refuse features of a size that an estimator turns out not to be able to compute with."""
+def refuse_overflow(estimator: Any, features: FloatArray) -> Iterator[None]:
+    """Refuse large features if the estimator overflows on them."""
     largest = max(features.max(initial=0.0), -features.min(initial=0.0))
     if largest < _LARGE:
         yield
@@ -125,10 +127,10 @@ def _folds(cut: Any) -> int:
     return cut if isinstance(cut, int) else getattr(cut, "n_splits", 1)
 
 
-def scaled(gap: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return cost gaps in which the people who matter weigh 1 each on average, shape (n,).
+def scale_gaps(gap: FloatArray, counts: FloatArray) -> FloatArray:
+    """Scale cost gaps so that people with a gap weigh 1 on average; shape (n,).
 
-    Gaps that are rounding beside the largest are 0.
+    Gaps of the size of rounding errors become 0.
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ def scaled(gap: FloatArray, counts: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> scaled(np.array([1e-5, -3e-5, 0.0, 1e-300]), np.ones(4))
+    >>> scale_gaps(np.array([1e-5, -3e-5, 0.0, 1e-300]), np.ones(4))
     array([ 0.5, -1.5,  0. ,  0. ])
     """
     largest = np.abs(gap).max(initial=0.0)
@@ -152,7 +154,7 @@ def scaled(gap: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def weight_name(estimator: Any) -> str:
-    """Return the name by which an estimator's ``fit`` takes sample weights, or refuse it.
+    """Return the argument of an estimator's ``fit`` that takes sample weights, or refuse it.
 
     Examples
     --------
@@ -166,55 +168,42 @@ def weight_name(estimator: Any) -> str:
 
     direct = has_fit_parameter(estimator, "sample_weight")
     if sklearn.get_config()["enable_metadata_routing"]:
-        asked = direct or get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
-        if asked:
+        if direct or get_routing_for_object(estimator).consumes("fit", ["sample_weight"]):
             return "sample_weight"
-        raise _refusal(estimator)
+        raise _no_weights_error(estimator)
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{weight_name(last)}"
     if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
         return weight_name(estimator.estimator)
-    inner = _handed_on(estimator)
-    if not (direct or inner) or any(weight_name(one) != "sample_weight" for one in inner):
-        raise _refusal(estimator)
+    inner = _inner_classifiers(estimator)
+    if not (direct or inner) or any(weight_name(part) != "sample_weight" for part in inner):
+        raise _no_weights_error(estimator)
     return "sample_weight"
 
 
-def _handed_on(estimator: Any) -> list[Any]:
-    """List the classifiers that one hands its weights on to, by the name sample_weight alone."""
+def _inner_classifiers(estimator: Any) -> list[Any]:
+    """List the classifiers inside an estimator that passes sample_weight on to them."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.ensemble import StackingClassifier, VotingClassifier
 
     if isinstance(estimator, VotingClassifier | StackingClassifier):
         last = getattr(estimator, "final_estimator", None)
-        inner = [one for _, one in estimator.estimators] + [last]
+        inner = [part for _, part in estimator.estimators] + [last]
     elif isinstance(estimator, CalibratedClassifierCV):
         inner = [estimator.estimator]
     else:
         inner = []
-    return [one for one in inner if one is not None and not isinstance(one, str)]
+    return [part for part in inner if part is not None and not isinstance(part, str)]
 
 
-def _refusal(estimator: Any) -> InputError:
+def _no_weights_error(estimator: Any) -> InputError:
     name = type(estimator).__name__
     return InputError(
-        f"{name}.fit takes no sample_weight, which is how costs reach it, or cannot hand it on to "
-        f"what is inside. Use a classifier that takes it (for example LogisticRegression, "
-        "DecisionTreeClassifier, HistGradientBoostingClassifier) or RegressionOracle(). What "
-        f"prepares the features goes in a pipeline around {name}, not inside it. Otherwise let "
-        "scikit-learn hand weights on: sklearn.set_config(enable_metadata_routing=True), and "
+        f"{name}.fit takes no sample_weight, or cannot pass it to the classifier inside; costs "
+        "reach a classifier as sample_weight. Use a classifier that takes it (for example "
+        "LogisticRegression, DecisionTreeClassifier, HistGradientBoostingClassifier) or "
+        f"RegressionOracle(). Put preprocessing in a pipeline around {name}, not inside it. Or let "
+        "scikit-learn pass weights on: sklearn.set_config(enable_metadata_routing=True), and "
         "set_fit_request(sample_weight=True) on the classifier inside."
     )
-
-
-def seeded(estimator: Any) -> Any:
-    """Return a clone in which every unset random state, of folds too, is 0."""
-    own = clone(estimator)
-    unset = {}
-    for name, value in own.get_params().items():
-        if name.split("__")[-1] == "random_state" and value is None:
-            unset[name] = 0
-        elif not hasattr(value, "get_params") and getattr(value, "random_state", 0) is None:
-            value.random_state = 0  # a way of cutting folds, copied by clone
-    return own.set_params(**unset)

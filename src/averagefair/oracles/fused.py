@@ -1,8 +1,9 @@
-"""Both matrix products of a round as two Hopper kernels, each reading the signs once.
+"""The two matrix products of a round, as two kernels for Hopper GPUs; each reads the signs once.
 
-Float32 accuracy comes from bfloat16 tensor cores: they multiply exactly and add in float32, and
-a float32 number is the exact sum of three bfloat16 numbers (8 + 8 + 8 bits). Signs are exact as
-they are, so the gap sums take three products; the scores take the six of the nine that matter.
+The kernels get float32 accuracy from bfloat16 tensor cores, which multiply exactly and add in
+float32. A float32 number is the exact sum of three bfloat16 numbers (8 + 8 + 8 bits). Signs are
+exact in bfloat16, so the gap sums take three products. The scores take six of the nine products;
+the other three are below float32's rounding.
 """
 
 from __future__ import annotations
@@ -16,37 +17,39 @@ import triton.language as tl
 
 Precision = Literal["float32", "tf32"]
 
-# Fixed block sizes instead of an autotuner, which would cost start-up time on every machine.
-# Measured on one H200 at n = 1,000,000, m = 1,000, d = 64 in "float32", whole call in ms:
-#   gap_sums, rows x tasks: 32 x 128 1.5 to 1.6, 64 x 128 1.9 to 2.0, 64 x 64 3.0
-#   mistakes, rows x tasks: 128 x 64 1.4 to 1.5, 64 x 64 1.8, 128 x 128 on 8 warps 1.7,
-#   128 x 64 in three stages 1.9
+# Block sizes are fixed: an autotuner would cost start-up time on every machine.
+# Milliseconds for a whole call on one H200, at n = 1,000,000, m = 1,000, d = 64 in "float32".
+# Blocks are rows x tasks:
+#   gap_sums: 32 x 128: 1.5 to 1.6; 64 x 128: 1.9 to 2.0; 64 x 64: 3.0
+#   mistakes: 128 x 64: 1.4 to 1.5; 64 x 64: 1.8; 128 x 128 on 8 warps: 1.7;
+#   128 x 64 in three stages: 1.9
 _SUMS = {"BLOCK_ROWS": 32, "BLOCK_TASKS": 128, "num_warps": 4, "num_stages": 1}
 _MISTAKES = {"BLOCK_ROWS": 128, "BLOCK_TASKS": 64, "num_warps": 4, "num_stages": 2}
 # Up to this many features, a block of persons stays in shared memory for all tasks: 3.0 ms at
-# d = 128, against 5.2 ms where every tile of tasks loads it again.
+# d = 128, against 5.2 ms if every tile of tasks loads it again.
 _RESIDENT_FEATURES = 128
-# Beyond, registers hold fewer rows without spilling: 9.5 ms at d = 256, against 16.0 ms.
+# With more features, use fewer rows: more rows would spill registers (at d = 256: 16.0 ms instead
+# of 9.5 ms).
 _WIDE_ROWS = 64
-# 132 multiprocessors, two programs on each, eight times over.
+# Number of programs to start: 132 multiprocessors x 2 programs on each x 8.
 _PROGRAMS = 2112
-# Float32 sums run over at most this many rows; float64 adds them up.
+# Float32 sums run over at most this many rows (a chunk); float64 adds up the chunks.
 _CHUNK_ROWS = 4096
-# Float32 sums waiting for float64 take at most this much memory, or one chunk's.
+# Chunk sums in float32 take at most this much memory, or the memory of one chunk if that is more.
 _PARTIAL_BYTES = 128 * 2**20
 
 
 @triton.jit
 def _nearest(values: tl.tensor) -> tl.tensor:
-    """Float32 values rounded to bfloat16's 8 bits."""
-    # Integer arithmetic: converting to bfloat16 and back is several times slower.
+    """Round float32 values to bfloat16's 8 bits."""
+    # Use integer arithmetic: converting to bfloat16 and back is several times slower.
     bits = values.to(tl.uint32, bitcast=True)
     return ((bits + 0x8000) & 0xFFFF0000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def _split(values: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """Three bfloat16 tensors whose sum is the float32 tensor, the largest first."""
+    """Split a float32 tensor into three bfloat16 tensors that sum to it, the largest first."""
     high = _nearest(values)
     rest = values - high
     middle = _nearest(rest)
@@ -66,8 +69,8 @@ def _load_block(
     d: tl.tensor,
     WHOLE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """Signs, features and prices of a block of rows."""
-    # Rows past the end repeat the last one at price zero: cheaper than masks.
+    """Load signs, features and prices of a block of rows."""
+    # Rows past the end repeat the last row at price zero, which is cheaper than a mask.
     inside = tl.minimum(row, count - 1).to(tl.int64)[:, None]
     sign = tl.load(signs + (inside * m + task[None, :]), mask=(task < m)[None, :], other=0)
     if WHOLE:
@@ -103,9 +106,9 @@ def _sums_kernel(
     PIECES: tl.constexpr,
     LABEL: tl.constexpr,
 ) -> None:
-    """Float32 sums over one chunk of rows, for one tile of features and one of tasks."""
-    # Products with constants tell the compiler how rows are aligned: it then loads 8 signs or 4
-    # features at once, where they are multiples.
+    """Sum in float32 over one chunk of rows, for one tile of features and one tile of tasks."""
+    # Products with constants tell the compiler how rows are aligned. It then loads 8 signs or 4
+    # features at once if m or d is a multiple of that.
     m = m_units * M_UNIT
     d = d_units * D_UNIT
     # Tiles of one chunk are neighbours: they find its rows in the L2 cache.
@@ -121,7 +124,7 @@ def _sums_kernel(
 
     exact = tl.load(mean + feature, mask=feature < d, other=0.0).to(tl.float64)
     centre = exact.to(tl.float32)
-    # What float32 drops of the mean matters where the spread is far smaller than the mean.
+    # Keep the part of the mean that float32 drops: it matters if the deviation is far smaller.
     centre_rest = (exact - centre.to(tl.float64)).to(tl.float32)
     scale = tl.load(inverse_scale + feature, mask=feature < d, other=0.0).to(tl.float32)
 
@@ -132,7 +135,7 @@ def _sums_kernel(
     z = ((x - centre[None, :]) - centre_rest[None, :]) * scale[None, :]
     high, middle, low = _split(z * price[:, None])
     for start in range(BLOCK_ROWS, count + BLOCK_ROWS, BLOCK_ROWS):
-        # Loads for the next block are under way while this one multiplies.
+        # Load the next block while this one multiplies.
         next_sign, x, next_price = _load_block(
             features, signs, prices, start + row, feature, task, count, m, d, WHOLE
         )
@@ -141,15 +144,16 @@ def _sums_kernel(
             s = tl.maximum(s, 0.0).to(tl.bfloat16)
         elif LABEL == 1:
             s = tl.minimum(s, 0.0).to(tl.bfloat16)
-        # Smallest first, and a fresh sum for each block: tensor cores round towards zero, which
-        # over a whole chunk would add up; the addition to sums rounds to nearest.
+        # Add the smallest products first, and start a new sum for each block. Tensor cores round
+        # towards zero, and that bias would add up over a chunk. The addition to sums rounds to
+        # nearest.
         if PIECES == 3:
             block = tl.dot(tl.trans(low), s)
             block = tl.dot(tl.trans(middle), s, block)
         else:
             block = tl.dot(tl.trans(middle), s)
         sums += tl.dot(tl.trans(high), s, block)
-        # Groups of rows that each thread holds alone: no exchange between threads in the loop.
+        # Each thread sums its own groups of rows: threads exchange nothing in the loop.
         priced = tl.reshape(
             s.to(tl.float32) * price[:, None], (BLOCK_ROWS // GROUPS, GROUPS, BLOCK_TASKS)
         )
@@ -179,7 +183,7 @@ def _combine_kernel(
     BLOCK_CHUNKS: tl.constexpr,
     BLOCK_TASKS: tl.constexpr,
 ) -> None:
-    """Add the chunks' sums to the float64 ones, always in the same order."""
+    """Add the chunks' sums to the float64 sums, always in the same order."""
     task = tl.program_id(0) * BLOCK_TASKS + tl.arange(0, BLOCK_TASKS)
     column = tl.program_id(1).to(tl.int64)
     chunk = tl.arange(0, BLOCK_CHUNKS)
@@ -188,9 +192,9 @@ def _combine_kernel(
         at = ((start + chunk).to(tl.int64) * columns + column) * m
         inside = (start + chunk < chunks)[:, None] & (task < m)[None, :]
         total += tl.load(partial + at[:, None] + task[None, :], mask=inside, other=0.0)
-    place = sums + task.to(tl.int64) * columns + column
-    before = tl.load(place, mask=task < m, other=0.0)
-    tl.store(place, before + tl.sum(total, axis=0), mask=task < m)
+    address = sums + task.to(tl.int64) * columns + column
+    before = tl.load(address, mask=task < m, other=0.0)
+    tl.store(address, before + tl.sum(total, axis=0), mask=task < m)
 
 
 @triton.jit
@@ -205,7 +209,7 @@ def _coefficients_kernel(
     BLOCK_FEATURES: tl.constexpr,
     PIECES: tl.constexpr,
 ) -> None:
-    """Coefficients in bfloat16 pieces, one task a row, padded with zeros."""
+    """Split coefficients into bfloat16 pieces, one row for each task, padded with zeros."""
     task = tl.program_id(0) * BLOCK_TASKS + tl.arange(0, BLOCK_TASKS)
     feature = tl.program_id(1) * BLOCK_FEATURES + tl.arange(0, BLOCK_FEATURES)
     width = tl.num_programs(1) * BLOCK_FEATURES
@@ -229,7 +233,7 @@ def _coefficients_kernel(
 def _load_pieces(
     features: tl.tensor, row: tl.tensor, feature: tl.tensor, rows_left: tl.tensor, d: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """Raw features in bfloat16 pieces, one person a column."""
+    """Load raw features as bfloat16 pieces, one column for each person."""
     x = tl.load(
         features + (row.to(tl.int64)[:, None] * d + feature[None, :]),
         mask=(row < rows_left)[:, None] & (feature < d)[None, :],
@@ -248,10 +252,10 @@ def _scores(
     low: tl.tensor,
     PIECES: tl.constexpr,
 ) -> tl.tensor:
-    """Product of a tile of coefficients and one of features, tasks by persons."""
+    """Multiply a tile of coefficients by a tile of features; the result is tasks x persons."""
     c_high = tl.load(pieces)
     c_middle = tl.load(pieces + size)
-    # Smallest first; the products left out are smaller than float32's own rounding.
+    # Add the smallest products first. The products left out are below float32's own rounding.
     if PIECES == 3:
         c_low = tl.load(pieces + 2 * size)
         scores = tl.dot(c_low, high)
@@ -284,7 +288,7 @@ def _mistakes_kernel(
     PIECES: tl.constexpr,
     BY_LABEL: tl.constexpr,
 ) -> None:
-    """Mistakes of one block of persons over all tasks; scores never leave the registers."""
+    """Count the mistakes of one block of persons over all tasks; scores stay in registers."""
     m = m_units * M_UNIT
     d = d_units * D_UNIT
     width = tl.cdiv(d, BLOCK_FEATURES) * BLOCK_FEATURES
@@ -299,8 +303,8 @@ def _mistakes_kernel(
     sign_offsets = row.to(tl.int64)[:, None] * m + column[None, :]
     piece_offsets = column[:, None] * width + feature[None, :]
 
-    # Tasks by persons, not persons by tasks: the features are then the operand that tensor
-    # cores read from shared memory, where one copy serves all tasks.
+    # Compute tasks x persons, not persons x tasks. Tensor cores then read the features from shared
+    # memory, where one copy serves all tasks.
     wrong = tl.zeros((BLOCK_TASKS, BLOCK_ROWS), tl.int32)
     if ONE_TILE:
         high, middle, low = _load_pieces(features, row, feature, rows_left, d)
@@ -322,25 +326,25 @@ def _mistakes_kernel(
         decide = scores < threshold[:, None]
         mistake = tl.trans(sign) == tl.where(decide, 1, -1)
         if BY_LABEL:
-            # Two 16-bit counts in one register: good for two million tasks.
+            # Keep two 16-bit counts in one register, which is enough for two million tasks.
             wrong += tl.where(mistake, tl.where(decide, 1, 65536), 0)
         else:
             wrong += mistake.to(tl.int32)
-    place = first + row
+    person = first + row
     if BY_LABEL:
-        tl.store(positives + place, tl.sum(wrong & 0xFFFF, axis=0), mask=row < rows_left)
-        tl.store(negatives + place, tl.sum(wrong >> 16, axis=0), mask=row < rows_left)
+        tl.store(positives + person, tl.sum(wrong & 0xFFFF, axis=0), mask=row < rows_left)
+        tl.store(negatives + person, tl.sum(wrong >> 16, axis=0), mask=row < rows_left)
     else:
-        tl.store(positives + place, tl.sum(wrong, axis=0), mask=row < rows_left)
+        tl.store(positives + person, tl.sum(wrong, axis=0), mask=row < rows_left)
 
 
-def serves(device: torch.device) -> bool:
-    """Return whether these kernels were made for this GPU: Hopper, or a later one."""
+def supports(device: torch.device) -> bool:
+    """Return whether these kernels run on this GPU: Hopper or later."""
     return bool(torch.cuda.get_device_capability(device) >= (9, 0))
 
 
 def _pieces(precision: Precision) -> int:
-    """How many bfloat16 numbers stand for one float32 number."""
+    """Return how many bfloat16 numbers stand for one float32 number."""
     try:
         return {"float32": 3, "tf32": 2}[precision]
     except KeyError:
@@ -348,7 +352,7 @@ def _pieces(precision: Precision) -> int:
 
 
 def _units(features: torch.Tensor, signs: torch.Tensor) -> dict[str, int]:
-    """Sizes as multiples of what one load can take, with the checks the kernels rely on."""
+    """Check the arrays; return their sizes in units of what one load can take."""
     if features.dtype != torch.float32 or signs.dtype != torch.int8:
         raise TypeError("features must be float32 and signs int8")
     if not (features.is_contiguous() and signs.is_contiguous()):
@@ -373,14 +377,14 @@ def _add_sums(
     prices: torch.Tensor,
     **options: Any,
 ) -> None:
-    """Add S^T (prices * A) to the float64 sums, over the cells with one label or over all."""
+    """Add S^T (prices * A) to the float64 sums, over cells with one label or over all cells."""
     (n, d), m = features.shape, signs.shape[1]
     block_rows = _SUMS["BLOCK_ROWS"]
     tiles = triton.cdiv(m, _SUMS["BLOCK_TASKS"]) * triton.cdiv(d, 64)
     rows = min(_CHUNK_ROWS, triton.cdiv(n * tiles, _PROGRAMS))
     rows = triton.cdiv(rows, block_rows) * block_rows
     chunks = triton.cdiv(n, rows)
-    # A grid takes 65535 programs along its second axis.
+    # A grid takes at most 65535 programs along its second axis.
     at_once = min(chunks, 65535, max(1, _PARTIAL_BYTES // (4 * m * (d + 1))))
     units = _units(features, signs)
     partial = torch.empty((at_once, d + 1, m), dtype=torch.float32, device=features.device)
@@ -416,11 +420,11 @@ def gap_sums(
     false_negative: torch.Tensor | None = None,
     precision: Precision = "float32",
 ) -> torch.Tensor:
-    """Sum every task's signed, priced features without forming them, the same on every run.
+    """Sum every task's signed, priced features without storing them; all runs give the same sums.
 
-    With A = [1, (features - mean) * inverse_scale], computes G^T A, where the gap G of a cell is
-    the price of a false positive where the label is 0, less that of a false negative where it is
-    1, and 0 where there is none.
+    With A = [1, (features - mean) * inverse_scale], computes G^T A. The gap G of a cell is the
+    price of a false positive for label 0, minus the price of a false negative for label 1, and 0
+    for an unobserved label.
 
     Parameters
     ----------
@@ -430,18 +434,18 @@ def gap_sums(
         Signs as int8, shape (n, m): 1 for label 0, -1 for label 1, 0 where unobserved. Fastest
         where m is a multiple of 8; an odd m is loaded byte by byte.
     mean, inverse_scale : torch.Tensor
-        Centre and inverse spread of each feature, shape (d,).
+        Mean and inverse standard deviation of each feature, shape (d,).
     false_positive, false_negative : torch.Tensor
-        What either mistake on each person costs, shape (n,), used in float32. ``false_negative``
-        may be None: then both cost the same, in half the time.
+        Price of either mistake on each person, shape (n,), used in float32. ``false_negative``
+        may be None: then both cost the same, and the call takes half the time.
     precision : {"float32", "tf32"}
-        Accuracy of the products. "tf32" keeps 16 bits of each factor where TF32 keeps 11: on
-        Hopper that is the faster way as well.
+        Accuracy of the products. "tf32" keeps 16 bits of each factor; TF32 itself keeps 11. On
+        Hopper, "tf32" is also faster than TF32.
 
     Returns
     -------
     torch.Tensor
-        Float64 sums, shape (m, d + 1); column 0 is the intercept's.
+        Float64 sums, shape (m, d + 1); column 0 is for the intercept.
     """
     m, d = signs.shape[1], features.shape[1]
     sums = torch.zeros((m, d + 1), dtype=torch.float64, device=features.device)
@@ -487,10 +491,10 @@ def mistakes(
     intercepts : torch.Tensor
         Intercepts, float32 or float64, shape (m,).
     by_label : bool
-        Whether to count the two kinds of mistake apart.
+        Whether to count the two kinds of mistake separately.
     precision : {"float32", "tf32"}
-        Accuracy of the scores. "tf32" keeps 16 bits of each factor where TF32 keeps 11, in about
-        the same time.
+        Accuracy of the scores. "tf32" keeps 16 bits of each factor; TF32 itself keeps 11, and takes
+        about the same time.
 
     Returns
     -------

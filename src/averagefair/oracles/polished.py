@@ -1,10 +1,10 @@
 """Polishing: a local search that lowers the true cost of linear classifiers.
 
-What counts is the cost of the decisions, a step function of the coefficients. Along any straight
-line of coefficients it changes only where somebody's score changes its sign, so the best point of
-a line is found exactly: sort those places, add up the gaps. First the threshold is moved, then the
-coefficients, along lines that promise most: the gradient of the cost as it would be were decisions
-smoothed near the threshold, in whitened coordinates. What that gains: docs/oracles.md.
+The cost of the decisions is a step function of the coefficients. Along a straight line of
+coefficients it changes only where somebody's score crosses zero. So the best point of a line can be
+computed exactly: sort the crossings and add up the gaps. The search moves the threshold first, then
+the coefficients. Its lines follow the gradient, in whitened coordinates, of a cost whose decisions
+are smoothed near the threshold. docs/oracles.md shows the gains.
 """
 
 from __future__ import annotations
@@ -16,47 +16,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.checks import whole_number
-from averagefair.costs import Costs
+from averagefair._util.arrays import FloatArray
+from averagefair._util.checks import whole_number
 from averagefair.errors import InputError
-from averagefair.oracles.linear import LinearThresholds, Standard, design_of
+from averagefair.game.costs import Costs
+from averagefair.game.protocols import (
+    BestResponse,
+    Oracle,
+    StatefulResponse,
+    is_oracle,
+    memory_of,
+    remind,
+)
+from averagefair.oracles.design import design_of, standardiser_of
+from averagefair.oracles.linear import LinearThresholds
 from averagefair.oracles.portfolio import cheapest
-from averagefair.parts import Part, blocks_in, in_threads
-from averagefair.protocols import BestResponse, Oracle, is_oracle, memory_of, remind
-from averagefair.sample import FloatArray, Sample
-from averagefair.spaces import Space, take_rows
+from averagefair.people.backends import Space, take_rows
+from averagefair.people.parts import Part, blocks_in, in_threads
+from averagefair.people.sample import Sample
 
-# Along how many lines, where there are so many people for each coefficient.
-_LINES, _PEOPLE_FOR_EACH = 3, 30
-# How near to the threshold decisions are smoothed at first, as a share of a task's typical score,
-# and how much nearer with each line.
+# Default number of lines, given at least this many people for each coefficient.
+_LINES, _PEOPLE_PER_COEFFICIENT = 3, 30
+# Width of the smoothing around the threshold, as a share of a task's typical score, and the factor
+# by which each line narrows it.
 _WIDTH, _NARROWER = 1.0, 0.6
-# Places nearer to each other than this share of their size are one place, and gains smaller than
-# this share of what is at stake are none: rounding.
-_ONE_PLACE, _LEAST_GAIN = 1e-9, 1e-12
-# So many people x tasks are searched at a time: what is sorted stays in a core's own cache.
+# Rounding: treat crossings closer than this share of their size as one, and ignore gains below this
+# share of the total gaps.
+_SAME_CROSSING, _LEAST_GAIN = 1e-9, 1e-12
+# Search this many people x tasks at a time: the sorted arrays then stay in a core's own cache.
 _CELLS = 40_000
-# Whose score changes by less than this along a line stays put: their place is after all others.
-_STILL, _NOWHERE = 1e-100, 1e150
+# A score that changes by less than _STILL along a line never crosses zero: sort it last, at _NEVER.
+_STILL, _NEVER = 1e-100, 1e150
 
 
 @dataclass(frozen=True)
-class Polished:
+class Polished(Oracle):
     """Lowers the true cost of another oracle's linear answers, and never raises it.
+
+    This heuristic is a local search. It moves each task's threshold, then its coefficients along a
+    few lines, each time to the cheapest point.
 
     Parameters
     ----------
     oracle : Oracle
-        One that answers with linear classifiers, on features of its own sample:
-        ``RegressionOracle``, ``LogisticOracle``, or a ``Portfolio`` of such.
+        An oracle whose answers are linear classifiers: ``RegressionOracle``, ``LogisticOracle``, or
+        a ``Portfolio`` of such oracles.
     lines : int, optional
-        Along how many lines the coefficients are moved, after the threshold. 0: the threshold
-        alone. Default: 3 where there are at least 30 people for each coefficient, else 0: with
-        fewer, what more lines gain in training is lost on new people (docs/oracles.md).
+        Number of lines along which to move the coefficients, after the threshold. 0: move the
+        threshold only. Default: 3 with at least 30 people for each coefficient, else 0. With fewer
+        people, the training gains of more lines are lost on new people (docs/oracles.md).
     people : int, default 4000
-        Steps are chosen on so many people at most, evenly drawn from the sample, and kept, task by
-        task, if they lower the cost over everybody. Up to that number of people a line's best
-        point is exact.
+        Choose steps on at most this many people, evenly drawn from the sample. Keep a task's steps
+        if they lower the cost over everybody. With up to this many people, the best point of a line
+        is exact.
 
     Examples
     --------
@@ -74,44 +86,45 @@ class Polished:
     lines: int | None = None
     people: int = 4000
     exact = False
-    thorough = True
+    refines_answers = True
 
     def __post_init__(self) -> None:
         if not is_oracle(self.oracle):
             raise InputError(
-                f"Polished takes an oracle, e.g. Polished(RegressionOracle()); got {self.oracle!r}."
+                f"Polished takes an oracle; got {self.oracle!r}. Pass e.g. "
+                "Polished(RegressionOracle())."
             )
         if self.lines is not None:
             whole_number("lines", self.lines, least=0)
         whole_number("people", self.people)
 
     @property
-    def anywhere(self) -> bool:
-        """Whether the polished oracle can be asked wherever people are."""
-        return bool(getattr(self.oracle, "anywhere", False))
+    def reads_in_parts(self) -> bool:  # type: ignore[override]
+        """Whether the polished oracle can work part by part, e.g. on a cluster."""
+        return self.oracle.reads_in_parts
 
-    def bind(self, sample: Sample) -> _Polish:
-        """Bind the oracle, and take the people whom steps are chosen on."""
+    def bind(self, sample: Sample) -> _BoundPolish:
+        """Bind the oracle, and choose the people for the search."""
         lines = self.lines
         if lines is None:
             present = np.count_nonzero(sample.individual_weights)
-            lines = _LINES if present >= _PEOPLE_FOR_EACH * (sample.d + 1) else 0
-        return _Polish(self.oracle.bind(sample), sample, lines, self.people)
+            lines = _LINES if present >= _PEOPLE_PER_COEFFICIENT * (sample.d + 1) else 0
+        return _BoundPolish(self.oracle.bind(sample), sample, lines, self.people)
 
 
-class _Polish:
-    """The people whom steps are chosen on: a row for each feature or task, to be sorted along."""
+class _BoundPolish(StatefulResponse):
+    """The people for the search. Arrays have a column for each person, to sort along rows."""
 
     def __init__(self, oracle: BestResponse, sample: Sample, lines: int, people: int) -> None:
         self.oracle, self.lines, self.space = oracle, lines, sample.space
-        self.standard = Standard(sample)
+        self.standardiser = standardiser_of(sample)
         xp = sample.space.xp
         present = np.flatnonzero(sample.individual_weights)
         kept = np.zeros(sample.n, dtype=np.bool_)
         kept[present[:: -(-len(present) // people)]] = True
         self.kept = None if kept.all() else sample.space.asarray(kept)
-        found = sample.collect(_some, self.kept, **self.standard.settings)
-        self.design, signs = (xp.concat(parts, axis=1) for parts in zip(*found, strict=True))
+        parts = sample.collect(_design_and_signs, self.kept, **self.standardiser.settings)
+        self.design, signs = (xp.concat(arrays, axis=1) for arrays in zip(*parts, strict=True))
         self.signs = xp.astype(signs, xp.float64)
         counts = sample.individual_weights[kept]
         self.shares = sample.space.asarray(counts / counts.sum())
@@ -120,42 +133,42 @@ class _Polish:
         self.whiten = np.linalg.pinv(second, rcond=1e-12, hermitian=True)
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """Return what the oracle remembers; the search itself remembers nothing."""
+        """Return the oracle's state; the search itself has none."""
         return memory_of(self.oracle)
 
     def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `memory` returned."""
+        """Restore the state that `memory` returned."""
         remind(self.oracle, memory)
 
     def __call__(self, costs: Costs) -> LinearThresholds:
-        """Ask the oracle and search on from its answer."""
+        """Ask the oracle, search from its answer, and keep the cheaper of both for each task."""
         first = self.oracle(costs)
         if not isinstance(first, LinearThresholds):
             raise InputError(
                 f"Polished needs an oracle with linear answers; got {type(first).__name__}. Use it "
                 "with RegressionOracle, LogisticOracle or a Portfolio of these."
             )
-        beta = self._search(self.standard.on_design(first), costs)
-        answers = first, self.standard.plain(beta, costs.tasks)
-        found = cheapest(answers, [costs.above_zero(answer) for answer in answers])
-        assert isinstance(found, LinearThresholds)
-        return found
+        beta = self._search(self.standardiser.to_design(first), costs)
+        answers = first, self.standardiser.to_classifiers(beta, costs.tasks)
+        best = cheapest(answers, [costs.above_zero(answer) for answer in answers])
+        assert isinstance(best, LinearThresholds)
+        return best
 
     def _search(self, beta: FloatArray, costs: Costs) -> FloatArray:
-        """Move coefficients on the design, shape (d+1, k), to where they cost less."""
+        """Move coefficients on the design, shape (d+1, k), to a lower cost."""
         xp = self.space.xp
-        given = [one for one in costs.prices if one is not None]
-        most = max(float(xp.max(xp.abs(one))) for one in given) or 1.0
-        prices = [(one if self.kept is None else one[self.kept]) / most for one in given]
+        given = [price for price in costs.prices if price is not None]
+        most = max(float(xp.max(xp.abs(price))) for price in given) or 1.0
+        prices = [(price if self.kept is None else price[self.kept]) / most for price in given]
         tasks = np.arange(self.signs.shape[0]) if costs.tasks is None else costs.tasks
 
-        def search(some: slice) -> FloatArray:
+        def search(block: slice) -> FloatArray:
             if costs.tasks is None:
-                signs = self.signs[some, :]
+                signs = self.signs[block, :]
             else:
-                signs = take_rows(self.signs, tasks[some])
-            line = _Line(self, beta[:, some].T, _gaps_by_task(signs, *prices))
-            return line.search(self.lines)
+                signs = take_rows(self.signs, tasks[block])
+            lines = _LineSearch(self, beta[:, block].T, _gaps_by_task(signs, *prices))
+            return lines.search(self.lines)
 
         if self.space.is_numpy:
             size = max(1, _CELLS // self.signs.shape[1])
@@ -166,15 +179,15 @@ class _Polish:
         return np.concatenate(list(moved)).T
 
 
-class _Line:
-    """Some tasks on their way: coefficients, scores and gaps, a row for each task.
+class _LineSearch:
+    """The search for some tasks: coefficients, scores and gaps, a row for each task.
 
-    A decision is 1 where the score is below zero, so a task costs the sum of the gaps there.
+    A decision is 1 where the score is negative, so a task costs the sum of the gaps there.
     """
 
-    def __init__(self, bound: _Polish, beta: FloatArray, gap: Any) -> None:
+    def __init__(self, bound: _BoundPolish, beta: FloatArray, gap: Any) -> None:
         self.bound, self.space, self.gap = bound, bound.space, gap
-        # Neither the length of a task's coefficients nor the unit of prices matters to decisions.
+        # Scale each task's largest coefficient to 1, which changes no decision.
         length = np.abs(beta).max(axis=1, keepdims=True)
         self.beta = self.space.asarray(beta / np.where(length > 0, length, 1.0))
         self.whiten = self.space.asarray(bound.whiten)
@@ -182,7 +195,7 @@ class _Line:
         self.stake = self.space.xp.sum(self.space.xp.abs(gap), axis=1)
 
     def search(self, lines: int) -> FloatArray:
-        """Move the threshold, then along so many lines; return the coefficients, (k, d+1)."""
+        """Move the threshold, then along this many lines; return the coefficients, (k, d+1)."""
         xp = self.space.xp
         length = self._best_length(xp.ones_like(self.score))
         self.beta[:, 0] += length
@@ -198,9 +211,9 @@ class _Line:
         return self.space.to_host(self.beta)
 
     def _direction(self, width: float) -> Any:
-        """Return the whitened gradient of the cost, were decisions smoothed near the threshold.
+        """Return the whitened gradient of the cost with decisions smoothed near the threshold.
 
-        By how much is a matter of a task's scores: their root mean square times ``width``.
+        The smoothing width is ``width`` times the root mean square of a task's scores.
         """
         xp = self.space.xp
         near = self.score * self.score
@@ -211,64 +224,66 @@ class _Line:
         return (self.gap / near) @ xp.matrix_transpose(self.bound.design) @ self.whiten
 
     def _best_length(self, change: Any) -> Any:
-        """Return how far to go where scores change so much for each unit of length; (k,).
+        """Return the cheapest length along a line; (k,). Scores move by ``change`` per length.
 
-        0 where no length costs less than staying.
+        The length is 0 if no other length costs less than staying.
         """
         xp = self.space.xp
         moves = xp.abs(change) > _STILL
         if bool(xp.all(moves)):
-            place = -self.score / change
+            crossing = -self.score / change
         else:
-            place = xp.where(moves, -self.score / xp.where(moves, change, 1.0), _NOWHERE)
-        order = xp.argsort(place, axis=1, stable=False)
-        place = xp.take_along_axis(place, order, axis=1)
-        # Beyond their place a person's decision is the other one: 0 if the score rises there.
-        passed = xp.take_along_axis(-xp.sign(change) * self.gap, order, axis=1)
-        cost = xp.concat([0.0 * place[:, :1], xp.cumulative_sum(passed, axis=1)], axis=1)
-        stay = xp.sum(xp.astype(place < 0, xp.int64), axis=1)
+            crossing = xp.where(moves, -self.score / xp.where(moves, change, 1.0), _NEVER)
+        order = xp.argsort(crossing, axis=1, stable=False)
+        crossing = xp.take_along_axis(crossing, order, axis=1)
+        # Beyond the crossing a person's decision changes: to 0 if the score rises there, else to 1.
+        difference = xp.take_along_axis(-xp.sign(change) * self.gap, order, axis=1)
+        cost = xp.concat([0.0 * crossing[:, :1], xp.cumulative_sum(difference, axis=1)], axis=1)
+        stay = xp.sum(xp.astype(crossing < 0, xp.int64), axis=1)
         best = xp.argmin(cost, axis=1)
-        before, after = _stretches(place, best)
+        before, after = _interval_ends(crossing, best)
         if not bool(xp.all(_apart(before, after))):
-            edge = 0.0 * place[:, :1] + _NOWHERE
-            apart = _apart(xp.concat([-edge, place], axis=1), xp.concat([place, edge], axis=1))
+            end = 0.0 * crossing[:, :1] + _NEVER
+            apart = _apart(xp.concat([-end, crossing], axis=1), xp.concat([crossing, end], axis=1))
             best = xp.argmin(xp.where(apart, cost, xp.inf), axis=1)
-            before, after = _stretches(place, best)
+            before, after = _interval_ends(crossing, best)
         length = xp.where(
-            before <= -_NOWHERE,
+            before <= -_NEVER,
             after - 1.0 - xp.abs(after),
-            xp.where(after >= _NOWHERE, before + 1.0 + xp.abs(before), 0.5 * (before + after)),
+            xp.where(after >= _NEVER, before + 1.0 + xp.abs(before), 0.5 * (before + after)),
         )
         least, now = (xp.take_along_axis(cost, at[:, None], axis=1)[:, 0] for at in (best, stay))
         return xp.where(least < now - _LEAST_GAIN * self.stake, length, 0.0)
 
 
-def _stretches(place: Any, which: Any) -> tuple[Any, Any]:
-    """Return between which places a stretch of each task lies: the first is before all places."""
-    xp, count = Space.of(place).xp, place.shape[1]
-    near = (
-        xp.take_along_axis(place, xp.clip(at, 0, count - 1)[:, None], axis=1)[:, 0]
+def _interval_ends(crossing: Any, which: Any) -> tuple[Any, Any]:
+    """Return the ends of one interval between crossings for each task; number 0 is the first."""
+    xp, count = Space.of(crossing).xp, crossing.shape[1]
+    before, after = (
+        xp.take_along_axis(crossing, xp.clip(at, 0, count - 1)[:, None], axis=1)[:, 0]
         for at in (which - 1, which)
     )
-    before, after = near
-    return xp.where(which == 0, -_NOWHERE, before), xp.where(which == count, _NOWHERE, after)
+    return xp.where(which == 0, -_NEVER, before), xp.where(which == count, _NEVER, after)
 
 
 def _apart(before: Any, after: Any) -> Any:
-    """Return which stretches are more than rounding."""
+    """Return which intervals are longer than rounding errors."""
     xp = Space.of(before).xp
-    return after - before > _ONE_PLACE * (xp.abs(after) + xp.abs(before))
+    return after - before > _SAME_CROSSING * (xp.abs(after) + xp.abs(before))
 
 
-def _some(
+def _design_and_signs(
     part: Part, kept: Any | None, *, mean: FloatArray, inverse: FloatArray
 ) -> tuple[Any, Any]:
-    """Return the design and the signs of those kept (None: of all), a column for each of them."""
+    """Return the design and the signs of the kept people (None: all), a column for each person."""
     space, xp = part.space, part.space.xp
-    features, signs = (one if kept is None else one[kept, :] for one in (part.features, part.signs))
+    features, signs = part.features, part.signs
+    if kept is not None:
+        features, signs = features[kept, :], signs[kept, :]
     standard = space.asarray(mean), space.asarray(inverse)
     design = design_of(xp.astype(features, xp.float64, copy=False), *standard)
-    return tuple(space.copy(space.contiguous(xp.matrix_transpose(one))) for one in (design, signs))
+    by_column = (space.contiguous(xp.matrix_transpose(array)) for array in (design, signs))
+    return tuple(space.copy(array) for array in by_column)
 
 
 def _gaps_by_task(signs: Any, false_positive: Any, false_negative: Any | None = None) -> Any:

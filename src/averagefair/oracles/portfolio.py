@@ -1,4 +1,4 @@
-"""Several oracles asked, the cheapest answer kept: task by task, by true cost."""
+"""Ask several oracles and keep the cheapest answer of each task, by true cost."""
 
 from __future__ import annotations
 
@@ -9,55 +9,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.constants import constants
-from averagefair.costs import Costs
+from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
-from averagefair.oracles.linear import LinearThresholds
-from averagefair.protocols import (
+from averagefair.game.constant_classifiers import constants
+from averagefair.game.costs import Costs
+from averagefair.game.protocols import (
     BestResponse,
     Hypothesis,
     Oracle,
+    StatefulResponse,
     is_oracle,
     memory_of,
     remind,
 )
-from averagefair.sample import FloatArray, Sample
-from averagefair.spaces import Space
+from averagefair.oracles.linear import LinearThresholds
+from averagefair.people.backends import Space
+from averagefair.people.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
-    """For each of k tasks the classifier of one of several hypotheses.
+class PerTaskChoice(Hypothesis):
+    """For each of k tasks, the classifier of one of several hypotheses.
 
     Attributes
     ----------
     hypotheses : sequence of Hypothesis
-        Each one decides all k tasks.
+        Each decides all k tasks.
     choice : integer array, shape (k,)
-        Which of them decides each task.
+        The position of the hypothesis that decides each task.
     """
 
     hypotheses: Sequence[Hypothesis]
     choice: NDArray[np.intp]
 
     def decide(self, features: Any) -> Any:
-        """Decide for each person and task, where the features are; shape (n, k)."""
+        """Decide for each person and task, in the features' space; shape (n, k)."""
         space = Space.of(features)
         out = space.xp.zeros(
             (features.shape[0], len(self.choice)), dtype=space.xp.bool, device=space.device
         )
-        for place, hypothesis in enumerate(self.hypotheses):
-            own = space.asarray(self.choice == place)
-            out = out | (own & hypothesis.decide(features))
+        for position, hypothesis in enumerate(self.hypotheses):
+            tasks = space.asarray(self.choice == position)
+            out = out | (tasks & hypothesis.decide(features))
         return out
 
     def key(self) -> Hashable:
-        """Return which classifiers there are, and which decides what."""
-        return tuple(one.key() for one in self.hypotheses), self.choice.tobytes()
+        """Return the hypotheses' keys and the choices as bytes."""
+        return tuple(hypothesis.key() for hypothesis in self.hypotheses), self.choice.tobytes()
 
 
 def cheapest(answers: Sequence[Hypothesis], costs: Sequence[FloatArray]) -> Hypothesis:
-    """Return, task by task, the answer of the lowest cost, (k,) each; of equal ones the first."""
+    """Return the cheapest answer of each task; the first wins a tie. Costs have shape (k,) each."""
     choice = np.argmin(costs, axis=0)
     if not choice.any():
         return answers[0]
@@ -69,15 +71,16 @@ def cheapest(answers: Sequence[Hypothesis], costs: Sequence[FloatArray]) -> Hypo
             np.stack([answer.intercepts for answer in linear])[choice, tasks],
         )
     used, choice = np.unique(choice, return_inverse=True)
-    return Chosen([answers[place] for place in used], choice)
+    return PerTaskChoice([answers[position] for position in used], choice)
 
 
 @dataclass(frozen=True)
-class Portfolio:
-    """Asks several oracles and keeps, task by task, the answer of the lowest true cost.
+class Portfolio(Oracle):
+    """Asks several oracles and keeps the answer with the lowest true cost, for each task.
 
-    The two constants, "always 0" and "always 1", always take part, as the paper assumes: no task's
-    answer is ever worse than a constant. A heuristic, whatever its members are.
+    The two constants, "always 0" and "always 1", always take part, as the paper assumes. So no
+    task's answer is worse than a constant. The portfolio counts as a heuristic, whatever its
+    members are.
 
     Parameters
     ----------
@@ -102,54 +105,55 @@ class Portfolio:
 
     def __init__(self, oracles: Sequence[Oracle]) -> None:
         members = tuple(oracles) if isinstance(oracles, Sequence) else ()
-        if not members or not all(is_oracle(one) for one in members):
+        if not members or not all(is_oracle(member) for member in members):
             raise InputError(
-                "a portfolio takes a list of oracles, at least one, e.g. Portfolio("
-                "[RegressionOracle(), LogisticOracle()]); a scikit-learn classifier becomes one by "
-                f"WeightedOracle(classifier). Got {oracles!r}."
+                f"a portfolio takes a list of at least one oracle; got {oracles!r}. Pass e.g. "
+                "Portfolio([RegressionOracle(), LogisticOracle()]); wrap a scikit-learn classifier "
+                "as WeightedOracle(classifier)."
             )
         object.__setattr__(self, "oracles", members)
 
     @property
-    def anywhere(self) -> bool:
-        """Whether all members can be asked wherever people are."""
-        return all(getattr(one, "anywhere", False) for one in self.oracles)
+    def reads_in_parts(self) -> bool:  # type: ignore[override]
+        """Whether all members can work part by part, e.g. on a cluster."""
+        return all(oracle.reads_in_parts for oracle in self.oracles)
 
-    def bind(self, sample: Sample) -> _Panel:
+    def bind(self, sample: Sample) -> _BoundPortfolio:
         """Bind every member."""
-        return _Panel([one.bind(sample) for one in self.oracles])
+        return _BoundPortfolio([oracle.bind(sample) for oracle in self.oracles])
 
 
-class _Panel:
+class _BoundPortfolio(StatefulResponse):
     def __init__(self, members: Sequence[BestResponse]) -> None:
         self.members = members
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """Return what all members remember, by their place and name."""
+        """Return the state of all members, by position and name."""
         return {
-            f"{place}.{name}": part
-            for place, member in enumerate(self.members)
-            for name, part in memory_of(member).items()
+            f"{position}.{name}": array
+            for position, member in enumerate(self.members)
+            for name, array in memory_of(member).items()
         }
 
     def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `memory` returned."""
-        for place, member in enumerate(self.members):
-            own = f"{place}."
-            remind(member, {k[len(own) :]: v for k, v in memory.items() if k.startswith(own)})
+        """Restore the state that `memory` returned."""
+        for position, member in enumerate(self.members):
+            prefix = f"{position}."
+            names = [name for name in memory if name.startswith(prefix)]
+            remind(member, {name[len(prefix) :]: memory[name] for name in names})
 
     def __call__(self, costs: Costs) -> Hypothesis:
-        """Ask all members; keep the best of their answers and of the constants."""
+        """Ask all members; keep the cheapest of their answers and the constants, for each task."""
         answers = [member(costs) for member in self.members]
         zero, one = constants(costs.sample.m)
-        found = [costs.above_zero(answer) for answer in (*answers, one)]
+        above_zero = [costs.above_zero(answer) for answer in (*answers, one)]
         always: Sequence[Hypothesis] = (one, zero)
         if all(isinstance(answer, LinearThresholds) for answer in answers):
             always = _linear_constants(costs.sample.d, costs.sample.m)
-        return cheapest([*answers, *always], [*found, np.zeros(costs.sample.m)])
+        return cheapest([*answers, *always], [*above_zero, np.zeros(costs.sample.m)])
 
 
 def _linear_constants(d: int, tasks: int) -> list[LinearThresholds]:
-    """Return "always 1" and "always 0" as what they are among linear classifiers."""
-    nothing = np.zeros((d, tasks))
-    return [LinearThresholds(nothing, np.full(tasks, at)) for at in (-1.0, 1.0)]
+    """Return "always 1" and "always 0" as linear classifiers."""
+    zeros = np.zeros((d, tasks))
+    return [LinearThresholds(zeros, np.full(tasks, intercept)) for intercept in (-1.0, 1.0)]

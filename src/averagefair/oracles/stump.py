@@ -1,4 +1,4 @@
-"""The exact best one-feature threshold, for every task at once."""
+"""The exact best one-feature threshold, for all tasks at once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.blocks import CELLS_PER_BLOCK, row_blocks
-from averagefair.costs import TIE, Costs, gaps
-from averagefair.sample import FloatArray, Sample
+from averagefair._util.arrays import FloatArray
+from averagefair.game.costs import TIE, Costs, gaps
+from averagefair.game.protocols import Hypothesis, Oracle
+from averagefair.people.blocks import CELLS_PER_BLOCK, row_blocks
+from averagefair.people.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
-class Stumps:
+class Stumps(Hypothesis):
     """One threshold for each of k tasks: decide 1 where the feature is at most the threshold.
 
     Attributes
     ----------
     features : integer array, shape (k,)
-        Which feature each task looks at.
+        The feature that decides each task.
     thresholds : array, shape (k,)
         -inf and inf make the two constants.
     upward : bool array, shape (k,)
@@ -42,13 +44,15 @@ class Stumps:
         return np.asarray((features[:, self.features] <= self.thresholds) != self.upward)
 
     def key(self) -> Hashable:
-        """Return the thresholds' bytes."""
+        """Return features, thresholds and directions as bytes."""
         return self.features.tobytes(), self.thresholds.tobytes(), self.upward.tobytes()
 
 
 @dataclass(frozen=True)
-class StumpOracle:
+class StumpOracle(Oracle):
     """The exact best over all one-feature thresholds of both directions and the two constants.
+
+    Sorts every feature once; the cumulated cost gaps then give the cost of every threshold.
 
     Examples
     --------
@@ -70,7 +74,7 @@ class _SortedFeatures:
     def __init__(self, features: FloatArray) -> None:
         self.order = np.argsort(features, axis=0, kind="stable").T
         self.sorted = np.take_along_axis(features, self.order.T, axis=0).T
-        # A cut between equal values is no threshold: it is priced out with infinity.
+        # No threshold can separate equal values: give such a cut an infinite cost.
         equal = np.zeros(self.sorted.shape, dtype=bool)
         equal[:, :-1] = self.sorted[:, :-1] == self.sorted[:, 1:]
         self.barrier = np.where(equal, np.inf, 0.0)[:, :, None]
@@ -80,7 +84,7 @@ class _SortedFeatures:
         n, k = costs.signs.shape
         alike = costs.false_positive is costs.false_negative
         prices = costs.false_positive, None if alike else costs.false_negative
-        parts = [self._cheapest(gaps(costs.signs[:, some], *prices)) for some in row_blocks(k, n)]
+        parts = [self._cheapest(gaps(costs.signs[:, tasks], *prices)) for tasks in row_blocks(k, n)]
         return Stumps(
             np.concatenate([part.features for part in parts]),
             np.concatenate([part.thresholds for part in parts]),
@@ -94,32 +98,32 @@ class _SortedFeatures:
         upward = np.zeros(k, dtype=bool)
         step = max(1, CELLS_PER_BLOCK // (n * k))
         for first in range(0, len(self.order), step):
-            some = slice(first, first + step)
-            below = np.cumsum(gaps[self.order[some]], axis=1)
+            features = slice(first, first + step)
+            below = np.cumsum(gaps[self.order[features]], axis=1)
             above = below[:, -1:] - below
             for up, cost in enumerate((below, above)):
-                flat = (cost + self.barrier[some]).reshape(-1, k)
+                flat = (cost + self.barrier[features]).reshape(-1, k)
                 least = flat.min(axis=0)
                 better = least < best - tie
-                place = (flat <= least + tie).argmax(axis=0)[better]
+                position = (flat <= least + tie).argmax(axis=0)[better]
                 best[better], upward[better] = least[better], bool(up)
-                feature[better], cut[better] = first + place // n, place % n
+                feature[better], cut[better] = first + position // n, position % n
         return Stumps(feature, self._thresholds(gaps, feature, cut), upward)
 
     def _thresholds(
         self, gaps: FloatArray, feature: NDArray[np.intp], cut: NDArray[np.intp]
     ) -> FloatArray:
-        """Put each threshold halfway between the people on either side who matter to the task."""
+        """Put each threshold halfway between the nearest people with a gap on either side."""
         n, k = gaps.shape
-        task, place = np.arange(k)[:, None], np.arange(n)
+        task, position = np.arange(k)[:, None], np.arange(n)
         matters = gaps[self.order[feature], task] != 0
-        at_most = place <= cut[:, None]
-        last = np.where(matters & at_most, place, -1).max(axis=1)
-        first = np.where(matters & ~at_most, place, n).min(axis=1)
+        at_most = position <= cut[:, None]
+        last = np.where(matters & at_most, position, -1).max(axis=1)
+        first = np.where(matters & ~at_most, position, n).min(axis=1)
         low = self.sorted[feature, np.maximum(last, 0)]
         high = self.sorted[feature, np.minimum(first, n - 1)]
-        # Halving first keeps the midpoint finite; where it rounds up to the higher value, the
-        # lower one separates the two just as well.
+        # Halve before adding: the sum could overflow. Where the midpoint rounds up to the higher
+        # value, use the lower value, which separates the two just as well.
         middle = low / 2 + high / 2
         middle = np.where((low <= middle) & (middle < high), middle, low)
         return np.where(last < 0, -np.inf, np.where(first == n, np.inf, middle))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,28 +15,30 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.parallel import Parallel, delayed
 
-from averagefair.checks import number_below
-from averagefair.costs import Costs
+from averagefair._util.arrays import FloatArray
+from averagefair._util.checks import number_below
+from averagefair._util.seeding import seeded
 from averagefair.errors import DegenerateTaskWarning, InputError, blaming, some_of, warn
-from averagefair.oracles.degenerate import constant_tasks
+from averagefair.game.costs import Costs
+from averagefair.game.degenerate_tasks import constant_tasks
+from averagefair.game.protocols import Hypothesis, Oracle, StatefulResponse
 from averagefair.oracles.fitting import (
-    Fitting,
-    TooFew,
-    refusing_overflow,
-    scaled,
-    seeded,
+    TaskFitter,
+    TooFewPeople,
+    refuse_overflow,
+    scale_gaps,
     weight_name,
 )
-from averagefair.oracles.shared import shared
-from averagefair.sample import FloatArray, Sample
-from averagefair.threads import one_openmp_thread
+from averagefair.oracles.shared_features import share_features
+from averagefair.people.sample import Sample
+from averagefair.people.threads import one_openmp_thread
 
 Progress = Callable[[int, int], object]
-"""Takes how many tasks of a round are done, and how many there are."""
+"""Takes the number of tasks done in a round, and the number of all tasks."""
 
 
 @dataclass(frozen=True, eq=False)
-class FittedClassifiers:
+class FittedClassifiers(Hypothesis):
     """One fitted classifier, or one constant, for each of k tasks.
 
     Attributes
@@ -44,9 +46,9 @@ class FittedClassifiers:
     classifiers : sequence of length k
         A fitted scikit-learn classifier, or a bool: a constant decision.
     classes : pair, default (0, 1)
-        What the classifiers call deciding 0, and deciding 1.
+        The classifiers' labels for deciding 0 and deciding 1.
     source : str, optional
-        The file that they were loaded from, for messages.
+        The file that the classifiers were loaded from, for messages.
     """
 
     classifiers: Sequence[Any]
@@ -56,77 +58,78 @@ class FittedClassifiers:
     def decide(self, features: FloatArray) -> NDArray[np.bool_]:
         """Decide for each person and task; shape (n, k)."""
         out = np.empty((len(features), len(self.classifiers)), dtype=np.bool_)
-        # Many people come in blocks from several threads already, and on busy cores threads that
-        # wait for each other lose more than they gain. Deciding takes little beside fitting, so the
-        # workers leave it to this process.
+        # Use one OpenMP thread: several threads may already call this, each with a block of people.
+        # Threads that wait for each other lose time on busy cores. Deciding is much cheaper than
+        # fitting, so this process does it without the workers.
         with one_openmp_thread():
             for task, classifier in enumerate(self.classifiers):
                 constant = isinstance(classifier, bool)
-                out[:, task] = classifier if constant else self._ask(classifier, features)
+                out[:, task] = classifier if constant else self._predict(classifier, features)
         return out
 
-    def _ask(self, classifier: Any, features: FloatArray) -> NDArray[np.bool_]:
+    def _predict(self, classifier: Any, features: FloatArray) -> NDArray[np.bool_]:
         name = type(classifier).__name__
         with (
             blaming(self.source, f"the classifier ({name})"),
-            refusing_overflow(classifier, features),
+            refuse_overflow(classifier, features),
         ):
             predicted = np.asarray(classifier.predict(features))
-            zero, one = (np.asarray(predicted == name) for name in self.classes)
+            zero, one = (np.asarray(predicted == label) for label in self.classes)
         if predicted.shape != (len(features),) or not (zero | one).all():
             odd = predicted[~(zero | one)][:1].tolist() or f"an array of shape {predicted.shape}"
             where = "" if self.source is None else f"{self.source}: "
             raise InputError(
                 f"{where}{name} was fitted with the labels {self.classes[0]!r} and "
                 f"{self.classes[1]!r}, and must predict one of them for each of "
-                f"{len(features)} people; got {odd}. If it has names of its own for the two "
-                "classes, say so: WeightedOracle(..., classes=(name of 0, name of 1))."
+                f"{len(features)} people; got {odd}. If it has its own labels for the two "
+                "classes, pass them: WeightedOracle(..., classes=(label of 0, label of 1))."
             )
         return np.asarray(one)
 
     def key(self) -> Hashable:
-        """Return which classifiers these are: fitted models are not compared."""
-        return tuple(_Itself(classifier) for classifier in self.classifiers)
+        """Return a key by the classifiers' identity: fitted models are not compared."""
+        return tuple(_SameObject(classifier) for classifier in self.classifiers)
 
 
-class _Itself:
-    """Equal for one and the same object only, which it keeps: a mere id may be given again."""
+class _SameObject:
+    """Compares by identity. It keeps its object alive, so that Python cannot reuse the id."""
 
-    def __init__(self, it: Any) -> None:
-        self._it = it
+    def __init__(self, kept: Any) -> None:
+        self._kept = kept
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self._it is other._it
+        return isinstance(other, _SameObject) and self._kept is other._kept
 
     def __hash__(self) -> int:
-        return id(self._it)
+        return id(self._kept)
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedOracle:
+class WeightedOracle(Oracle):
     """A scikit-learn classifier as oracle: label = sign of the cost gap, weight = its size.
+
+    A heuristic: the estimator minimises its weighted training loss, which is not the cost.
 
     Parameters
     ----------
     estimator : scikit-learn classifier
-        Its ``fit`` must take ``sample_weight``; a pipeline's last step, the classifier that a grid
-        or a random search is about, and all that vote or are stacked or calibrated, theirs. Other
-        classifiers of classifiers need scikit-learn's metadata routing. Cloned for each task; where
-        it has an unset ``random_state``, that is set to 0, so that asking twice gives the same
-        answer twice.
+        Its ``fit`` must take ``sample_weight``. The same holds for the last step of a pipeline, the
+        classifier inside a grid or random search, and all members of a voting, stacking or
+        calibrated classifier. Other meta-estimators need scikit-learn's metadata routing. The
+        estimator is cloned for each task; an unset ``random_state`` becomes 0, so that the same
+        question gets the same answer.
     n_jobs : int, optional
-        Tasks fitted side by side, as in joblib. Workers are processes unless
-        ``joblib.parallel_config`` says otherwise, and are kept from one round to the next.
+        Number of tasks fitted in parallel, as in joblib. Workers are processes unless
+        ``joblib.parallel_config`` says otherwise. They stay alive between rounds.
     progress : callable, optional
-        Called with (tasks done, tasks in all) as the tasks of each round are answered, in their
-        order.
+        Called with (tasks done, tasks in all) after each task of a round, in order.
     classes : pair, default (0, 1)
-        The labels the estimator is fitted with for deciding 0 and deciding 1, if its settings
-        (``class_weight``, say) call the classes by other names. It must predict one of the two.
+        The labels in ``fit`` for deciding 0 and deciding 1, if the estimator's settings (such as
+        ``class_weight``) use other labels. The estimator must predict one of the two.
     reuse : float in [0, 2), default 0
-        Keep a task's classifier as long as its weights have hardly moved since it was fitted: as
-        long as the shares of the people in all weights, with the sign of the label wanted, differ
-        by at most this in total (2: nothing in common). 0: only where costs are the same.
+        Keep a task's classifier while the task's weights have moved by at most this much since the
+        fit. The distance is the l1 distance between people's signed shares of the total weight (2:
+        nothing in common). 0: keep a classifier only for the same costs.
 
     Attributes
     ----------
@@ -135,27 +138,26 @@ class WeightedOracle:
 
     Notes
     -----
-    A heuristic: training loss is not cost. A task of which only one wanted label is left gets
-    that constant.
+    A task with a single wanted label gets that constant.
 
-    Weights are scaled so that a person who matters weighs 1 on average: an estimator's own
-    regularisation means what it means without weights. People whose gap is 0, or 1e-12 of the
-    largest, are left out of the fit. A ``class_weight`` multiplies the costs, so another problem is
-    solved than the one asked for; with "balanced", rare labels weigh more than they cost.
+    Weights are scaled so that a person with a gap weighs 1 on average: an estimator's own
+    regularisation then means the same as without weights. People whose gap is at most 1e-12 of
+    the largest are left out of the fit. A ``class_weight`` multiplies the costs and so changes the
+    problem; with "balanced", rare labels weigh more than they cost.
 
-    Where a wanted label has fewer people than the estimator's cross-validation or early stopping
-    needs, and it fails for that, the task gets the cheaper constant, and a DegenerateTaskWarning.
-    A search fits with the weights but compares by plain accuracy; to weigh that too, turn on
-    scikit-learn's metadata routing and ask for it (``set_score_request(sample_weight=True)``).
+    An estimator's cross-validation or early stopping may fail if too few people want one of the
+    labels. Then the task gets the cheaper constant, with a DegenerateTaskWarning. A search fits
+    with the weights but compares by plain accuracy. To weight the comparison too, turn on
+    scikit-learn's metadata routing and call ``set_score_request(sample_weight=True)``.
 
-    With ``reuse`` above 0 an answer depends on what was asked before. So the classifiers of a fit
-    and those that its mapping makes for the same labels may differ a little. Besides the
-    classifiers, a pair of vectors over the people is kept for each round that some task's
-    classifier is from. ``ColumnGeneration`` asks far apart on purpose: a small ``reuse`` may save
-    it no fit at all, and a large one may raise the error after as many rounds.
+    With ``reuse`` above 0 an answer depends on earlier questions. So the classifiers of a fit and
+    those of its mapping may differ a little for the same labels. The oracle keeps a pair of vectors
+    over the people for each round whose classifiers are in use. The questions of
+    ``ColumnGeneration`` are far apart: a small ``reuse`` may save no fit at all, and a large one
+    may raise the error after the same number of rounds.
 
-    Worker processes read the features from a file, written once in the directory for temporary
-    files and removed with the answerer; features that are a ``np.memmap`` are read where they are.
+    Worker processes read the features from a temporary file, written once and removed with the
+    bound oracle. Features in a ``np.memmap`` are read from its file.
 
     Examples
     --------
@@ -185,7 +187,8 @@ class WeightedOracle:
         ):
             raise InputError(
                 "an oracle must be one of averagefair's, an object with `exact` and `bind`, or a "
-                f"scikit-learn classifier (an instance); got {self.estimator!r}."
+                "scikit-learn classifier (an instance), e.g. DecisionTreeClassifier(); got "
+                f"{self.estimator!r}."
             )
         weight_name(estimator)
         _check_classes(self.classes)
@@ -196,120 +199,127 @@ class WeightedOracle:
                 f"{self.progress!r}."
             )
 
-    def bind(self, sample: Sample) -> _PerTask:
-        """Find the tasks with nothing to learn; everything else waits for the costs."""
-        fitting = Fitting(
+    def bind(self, sample: Sample) -> _BoundWeighted:
+        """Find the tasks with a single label. Nothing is fitted before the costs are known."""
+        fitter = TaskFitter(
             seeded(self.estimator), np.asarray(self.classes), weight_name(self.estimator)
         )
-        return _PerTask(self, fitting, sample)
+        return _BoundWeighted(self, fitter, sample)
 
 
 def _check_classes(classes: Any) -> None:
-    """Refuse names that are no two labels of one kind."""
+    """Refuse anything but two different labels of one type."""
     pair = isinstance(classes, Sequence) and len(classes) == 2 and classes[0] != classes[1]
-    # NumPy would turn 1 into "1" beside a str.
+    # NumPy turns (1, "yes") into two strings.
     if not pair or isinstance(classes, str) or np.asarray(classes).tolist() != list(classes):
         raise InputError(
-            "classes must be two different labels of one kind, for deciding 0 and deciding 1, "
+            "classes must be two different labels of one type, for deciding 0 and deciding 1, "
             f'such as (0, 1) or ("no", "yes"); got {classes!r}.'
         )
 
 
-class _PerTask:
-    def __init__(self, oracle: WeightedOracle, fitting: Fitting, sample: Sample) -> None:
-        self.oracle, self.fitting, self.sample = oracle, fitting, sample
+class _BoundWeighted(StatefulResponse):
+    def __init__(self, oracle: WeightedOracle, fitter: TaskFitter, sample: Sample) -> None:
+        self.oracle, self.fitter, self.sample = oracle, fitter, sample
         tasks, labels = constant_tasks(sample)
         self.constants = {int(t): bool(label) for t, label in zip(tasks, labels, strict=True)}
-        self.recent = _Memory(oracle.reuse)
-        self.told: set[int] = set()
+        self.cache = _FitCache(oracle.reuse)
+        self.warned: set[int] = set()
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """Return nothing: without ``reuse`` an answer depends on the costs alone."""
         if self.oracle.reuse > 0:
             raise InputError(
                 f"a run that can be resumed needs WeightedOracle(reuse=0); got "
-                f"reuse={self.oracle.reuse:g}: what it answers depends on classifiers from before, "
-                "which a checkpoint does not tell apart."
+                f"reuse={self.oracle.reuse:g}: its answers depend on earlier classifiers, which a "
+                "checkpoint does not hold."
             )
         return {}
 
+    def remember(self, memory: Mapping[str, NDArray[Any]]) -> None:
+        """Refuse any state: ``memory`` never returns one."""
+        if memory:
+            raise ValueError("a WeightedOracle has no state to restore")
+
     def __call__(self, costs: Costs) -> FittedClassifiers:
-        """Fit one classifier for each task, or take the one that is known."""
+        """Fit one classifier for each task, or take a known one."""
         tasks = range(self.sample.m) if costs.tasks is None else costs.tasks.tolist()
-        asked = _Round.of(costs, self.sample)
-        known = self.constants | self.recent.recall(asked, set(tasks) - self.constants.keys())
+        asked = _RoundCosts.copied_from(costs, self.sample)
+        known = self.constants | self.cache.recall(asked, set(tasks) - self.constants.keys())
         answers: list[Any] = []
-        failed: dict[int, TooFew] = {}
+        failed: dict[int, TooFewPeople] = {}
         source = self.oracle.source
-        name = type(self.fitting.estimator).__name__
+        name = type(self.fitter.estimator).__name__
         with (
             blaming(source, f"the oracle ({name})"),
-            self._fitting(asked, [task for task in tasks if task not in known]) as fitted,
+            self._fit_in_order(asked, [task for task in tasks if task not in known]) as fitted,
         ):
             for task in tasks:
                 answer = known[task] if task in known else next(fitted)
-                if isinstance(answer, TooFew):
+                if isinstance(answer, TooFewPeople):
                     failed[task], answer = answer, answer.constant
                 answers.append(answer)
                 if self.oracle.progress is not None:
                     self.oracle.progress(len(answers), len(tasks))
-        self.recent.keep(asked, dict(zip(tasks, answers, strict=True)))
-        self._tell(failed)
+        self.cache.keep(asked, dict(zip(tasks, answers, strict=True)))
+        self._warn_of_failures(failed)
         return FittedClassifiers(answers, self.oracle.classes, source)
 
     @contextmanager
-    def _fitting(self, asked: _Round, tasks: Sequence[int]) -> Iterator[Iterator[Any]]:
-        """Hand out the fitted classifiers in the order of the tasks; stop all work on an error."""
-        # Processes, joblib's own choice: boosting grows its trees in Python, so threads wait for
-        # each other, and OpenMP's threads for whoever is late. A round of 20 boosted classifiers
-        # on 20,000 people with 20 features, two busy cores: in two processes, which joblib keeps
-        # to one thread each, 26 s; one by one, 57 to 78 s on two threads and 43 s on one; in two
-        # threads, 60 s with OpenMP's own and 43 s without.
-        # A gap goes through the pipe (max_nbytes=None): joblib would make a file of a long one.
+    def _fit_in_order(self, asked: _RoundCosts, tasks: Sequence[int]) -> Iterator[Iterator[Any]]:
+        """Yield the fitted classifiers in the order of the tasks; stop the workers on an error."""
+        # Use processes, joblib's default. Boosting grows its trees in Python, so threads wait for
+        # each other, and OpenMP's threads wait for the slowest. Seconds for a round of 20 boosted
+        # classifiers on 20,000 people with 20 features, two busy cores:
+        #   two processes, one thread each (joblib's limit)       26
+        #   one by one, on two threads / on one thread            57 to 78 / 43
+        #   two threads, with / without OpenMP's own threads      60 / 43
+        # Send gaps through the pipe (max_nbytes=None): joblib would write long ones to files.
         n_jobs = self.oracle.n_jobs
         parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
-        features = self._shared if effective_n_jobs(n_jobs) > 1 else self.sample.features
+        features = self._shared_features if effective_n_jobs(n_jobs) > 1 else self.sample.features
         fitted = parallel(
-            delayed(self.fitting)(features, asked.gap(task), self.sample.task_names[task])
+            delayed(self.fitter)(features, asked.gap(task), self.sample.task_names[task])
             for task in tasks
         )
         try:
             yield fitted
         except BaseException:
-            _abandon(fitted)
+            _stop_workers(fitted)
             raise
-        # Nothing is left, but joblib ends the workers of a generator that is not run to its end.
+        # Exhaust the generator, although nothing is left: otherwise joblib ends the workers.
         next(fitted, None)
 
     @cached_property
-    def _shared(self) -> FloatArray:
-        return shared(self.sample.features)
+    def _shared_features(self) -> FloatArray:
+        return share_features(self.sample.features)
 
-    def _tell(self, failed: dict[int, TooFew]) -> None:
-        """Name the tasks in which the estimator failed, each of them once."""
-        news = [task for task in failed if task not in self.told]
-        if not news:
+    def _warn_of_failures(self, failed: dict[int, TooFewPeople]) -> None:
+        """Warn about the tasks in which the estimator failed, once for each task."""
+        new = [task for task in failed if task not in self.warned]
+        if not new:
             return
-        self.told.update(news)
-        named = some_of([repr(self.sample.task_names[task]) for task in news])
-        estimator = type(self.fitting.estimator).__name__
+        self.warned.update(new)
+        named = some_of([repr(self.sample.task_names[task]) for task in new])
+        estimator = type(self.fitter.estimator).__name__
         warn(
-            f"in {len(news)} of {self.sample.m} tasks too few people want one of the labels for "
-            f"{estimator} to be fitted: {named}. Where that happens, the cheaper constant "
-            f"classifier is taken. It failed in the first with {failed[news[0]].reason!r}. Use "
-            "fewer folds, or leave such tasks out, if that is not wanted.",
+            f"in {len(new)} of {self.sample.m} tasks too few people want one of the labels for "
+            f"{estimator} to be fitted: {named}. These tasks get the cheaper constant classifier. "
+            f"The first fit failed with {failed[new[0]].reason!r}. To avoid this, use fewer folds, "
+            "or leave such tasks out.",
             DegenerateTaskWarning,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Round:
-    """The problems of one round, all tasks', in arrays of its own."""
+class _RoundCosts:
+    """The costs of all tasks in one round."""
 
     costs: Costs
 
     @classmethod
-    def of(cls, costs: Costs, sample: Sample) -> _Round:
+    def copied_from(cls, costs: Costs, sample: Sample) -> _RoundCosts:
+        """Return a copy of the costs, in new arrays."""
         false_positive = false_negative = np.array(costs.false_positive)
         if costs.false_negative is not costs.false_positive:
             false_negative = np.array(costs.false_negative)
@@ -318,10 +328,10 @@ class _Round:
     def gap(self, task: int) -> FloatArray:
         """Return the scaled cost gaps of a task, shape (n,)."""
         gap = self.costs.gaps(columns=slice(task, task + 1))[:, 0]
-        return scaled(gap, self.costs.sample.individual_weights)
+        return scale_gaps(gap, self.costs.sample.individual_weights)
 
-    def distance(self, other: _Round, task: int) -> float:
-        """Return how far a task's weights are from another round's: sums to 1, so in [0, 2]."""
+    def distance(self, other: _RoundCosts, task: int) -> float:
+        """Return the l1 distance of a task's weight shares from another round's, in [0, 2]."""
         return float(np.abs(_shares(self.gap(task)) - _shares(other.gap(task))).sum())
 
 
@@ -329,34 +339,34 @@ def _shares(gap: FloatArray) -> FloatArray:
     return gap / (np.abs(gap).sum() or 1.0)
 
 
-class _Memory:
-    """Of each task the last classifier fitted, and the round it was fitted in."""
+class _FitCache:
+    """The last classifier of each task, and the costs it was fitted to."""
 
     def __init__(self, reuse: float) -> None:
         self.reuse = reuse
-        self.fits: dict[int, tuple[_Round, Any]] = {}
+        self.fits: dict[int, tuple[_RoundCosts, Any]] = {}
 
-    def recall(self, asked: _Round, tasks: set[int]) -> dict[int, Any]:
-        """Return the classifiers of those tasks whose weights have hardly moved since."""
-        found = {
+    def recall(self, asked: _RoundCosts, tasks: set[int]) -> dict[int, Any]:
+        """Return classifiers of tasks whose weights moved by at most ``reuse`` since the fit."""
+        near = {
             task: classifier
             for task, (fitted_in, classifier) in self.fits.items()
             if task in tasks and asked.distance(fitted_in, task) <= self.reuse
         }
-        if self.reuse == 0 and not found:
-            self.fits.clear()  # other costs now: of many rounds with some tasks each, keep one
-        return found
+        if self.reuse == 0 and not near:
+            self.fits.clear()  # the costs changed: keep the classifiers of one round only
+        return near
 
-    def keep(self, asked: _Round, answers: dict[int, Any]) -> None:
-        """Remember what is new among a round's answers."""
+    def keep(self, asked: _RoundCosts, answers: dict[int, Any]) -> None:
+        """Store the new classifiers of a round."""
         for task, answer in answers.items():
             known = self.fits.get(task)
             if not isinstance(answer, bool) and (known is None or known[1] is not answer):
                 self.fits[task] = asked, answer
 
 
-def _abandon(fitted: Generator[Any, None, None]) -> None:
-    """End the workers of a round that will not be finished."""
+def _stop_workers(fitted: Generator[Any, None, None]) -> None:
+    """Stop the workers of a round that failed."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # joblib tells of results that nobody took
+        warnings.simplefilter("ignore")  # joblib warns about unused results
         fitted.close()

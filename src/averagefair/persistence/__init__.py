@@ -1,8 +1,9 @@
 """Model files: arrays in safetensors, everything else in a JSON manifest; no pickle, no code.
 
-What decides is always stored: the classifiers, their chances, the seed, the names of tasks and
-features, and the certificate. The training individuals are people's data: they are stored only on
-request (``extendable=True``), and then the file can make classifiers for tasks that come later.
+A file always holds what decisions need: the classifiers, their chances, the seed and the names of
+tasks and features. The file of a fitted model also holds its certificate. The training individuals
+are people's data, so they are stored only on request (``extendable=True``). With them, the loaded
+model can make classifiers for new tasks.
 """
 
 from averagefair.persistence.checkpoint import Checkpoint

@@ -1,12 +1,12 @@
-"""Checkpoints: a run that was ended, in whatever way, goes on where it was.
+"""Checkpoints: resume an interrupted run, however it was interrupted.
 
-What takes time in a run are the oracle's answers; everything else follows from them. So a
-checkpoint is the record of these answers, in order. A resumed run plays the game again from the
-start, takes each answer from the record as long as there is one, and comes to exactly the state
-it was in: the linear program, the draws, the Auditor, all of it. It works for every solver, and
-what comes out is what would have come out without the interruption, to the last bit.
+The oracle's answers take most of a run's time, and everything else follows from them. So a
+checkpoint records these answers, in order. A resumed run repeats all rounds from the start, and
+takes answers from the record as long as there are any. So it reaches exactly the state at the
+interruption: the linear program, the random draws and the Auditor's multipliers. This works for
+every solver. The result equals that of an uninterrupted run, to the last bit.
 
-The record holds classifiers, as a model file does, and no people.
+The record holds classifiers, as a model file does, but no people's data.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from averagefair.checks import number_below
-from averagefair.costs import Costs
+from averagefair._util.checks import number_below
+from averagefair._util.text import counted, plain
 from averagefair.errors import CheckpointWarning, InputError, warn
 from averagefair.files.writing import write_whole
+from averagefair.game.costs import Costs
+from averagefair.game.protocols import BestResponse, Hypothesis, Oracle, memory_of, remind
+from averagefair.people.backends import to_host
+from averagefair.people.sample import Sample
 from averagefair.persistence.classifiers import Sizes, read_hypotheses, storable, write_hypotheses
 from averagefair.persistence.container import CHECKPOINT, Arrays, pack
 from averagefair.persistence.folder import Folder
-from averagefair.protocols import BestResponse, Hypothesis, Oracle, memory_of, remind
-from averagefair.sample import Sample
-from averagefair.spaces import to_host
-from averagefair.text import counted, plain
 
 MEMORY = "memory"
-# What may differ between a run and the one that goes on: how long it may take.
+# A resumed run may have other limits.
 _LIMITS = ("max_rounds", "time_limit")
 
 
 class Kept(NamedTuple):
-    """An answer: what was asked (a digest), for how many tasks, and the classifiers."""
+    """A recorded answer: a digest of its question, the number of tasks, and the classifiers."""
 
     key: bytes
     tasks: int
@@ -49,29 +49,29 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder in which a fit or a frontier keeps what it has found, so that it can be resumed.
+    """A folder in which a fit or a frontier records its progress, so that it can be resumed.
 
     Parameters
     ----------
     folder : str or Path
-        Made where it is missing, for its owner alone. One run at a time.
+        A missing folder is created, for its owner only. Only one run may use the folder at a time.
     resume : bool, default False
-        Go on with the run that is recorded there, if one is. False: the folder must hold none.
+        Resume the run recorded there, if there is one. If False, the folder must not hold a record.
     every : float, default 10
-        Write what was found at least every so many seconds. A run that is killed loses no more.
+        The longest time between two writes, in seconds. A killed run loses no more than that.
     trusted : sequence of str
         Types that scikit-learn's classifiers in the record may hold, as for
         :func:`averagefair.load`.
 
     Notes
     -----
-    The run that goes on must be the same: the same data, request, oracle, solver and seed (an
-    int). Limits (``max_rounds``, ``time_limit``) may differ, and count anew. Answers are taken
-    from the record and measured again, which is quick beside finding them. Resumed on the same
-    machine with the same versions, the result is the uninterrupted one to the last bit; where
-    something differs after all, a CheckpointWarning says so, and the run goes on from there.
+    The resumed run must have the same data, request, oracle, solver and seed (an int). Limits
+    (``max_rounds``, ``time_limit``) may differ, and start again from zero. Recorded answers are
+    measured again, which is quick compared with finding them. On the same machine with the same
+    versions, the result equals the uninterrupted one to the last bit. If the run departs from its
+    record, a CheckpointWarning says so, and the run continues from there.
 
-    The folder stays when the run is done; :meth:`clear` empties it.
+    The folder stays when the run is complete; :meth:`clear` empties it.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Checkpoint:
     ...     solver, keeping = ColumnGeneration(**limits), Checkpoint(folder, resume=True)
     ...     return AverageFairClassifier(solver=solver, random_state=0, checkpoint=keeping)
     >>> first = fair(max_rounds=5).fit(people.X, people.Y)
-    >>> whole = fair().fit(people.X, people.Y)  # goes on with the sixth round
+    >>> whole = fair().fit(people.X, people.Y)  # continues with the sixth round
     >>> len(first.history_), len(whole.history_) > 5
     (5, True)
     """
@@ -101,8 +101,8 @@ class Checkpoint:
                 "Name the current folder '.'."
             )
 
-    def around(self, run: Mapping[str, Any]) -> Callable[[Oracle, str | None], Oracle]:
-        """Return what puts a recorder around an oracle, for a run with these settings.
+    def wrap_oracle(self, run: Mapping[str, Any]) -> Callable[[Oracle, str | None], Oracle]:
+        """Return a function that wraps an oracle in a recorder, for a run with these settings.
 
         Parameters
         ----------
@@ -118,54 +118,49 @@ class Checkpoint:
         return record
 
     def check(self) -> None:
-        """Refuse, before any work, a folder that cannot be written to or is in use."""
+        """Refuse, before any work, a folder that cannot be written or is in use."""
         folder = Folder(self.folder)
         folder.take(resume=self.resume)
         folder.release()
 
     def clear(self) -> None:
-        """Remove the record, and the folder if nothing else is in it."""
+        """Remove the record, and the folder if it is empty then."""
         Folder(self.folder).clear()
 
 
-class RecordedOracle:
-    """An oracle whose answers are kept, and taken from the record where they are known.
+class RecordedOracle(Oracle):
+    """An oracle that records its answers, and takes known ones from the record.
 
     Parameters
     ----------
     oracle : Oracle
     checkpoint : Checkpoint
     run : mapping
-        Which run this is: a record of another one is refused.
+        The settings of this run; the record of another run is refused.
     """
 
     def __init__(self, oracle: Oracle, checkpoint: Checkpoint, run: Mapping[str, Any]) -> None:
         self.oracle, self.checkpoint, self.run = oracle, checkpoint, dict(run)
-        self.anywhere = getattr(oracle, "anywhere", False)
-        self.thorough = getattr(oracle, "thorough", False)
+        self.exact, self.reads_in_parts = oracle.exact, oracle.reads_in_parts
+        self.refines_answers = oracle.refines_answers
         self.bound: _Recorder | None = None
 
-    @property
-    def exact(self) -> bool:
-        """Whether the oracle's answers are true minima: its own, that is."""
-        return self.oracle.exact
-
     def bind(self, sample: Sample) -> _Recorder:
-        """Bind the oracle, and read what is recorded."""
+        """Bind the oracle, and read the record."""
         response = self.oracle.bind(sample)
-        memory_of(response)  # one that cannot be resumed says so now
+        memory_of(response)  # raises an error if the oracle cannot be resumed
         run = {**self.run, "size": [sample.n, sample.m, sample.d]}
         self.bound = _Recorder(response, self.checkpoint, run, sample.d)
         return self.bound
 
     def close(self) -> None:
-        """Write what is not written yet; from now on nothing is recorded, or taken from there."""
+        """Write all answers, and stop using the record."""
         if self.bound is not None:
             self.bound.close()
 
 
 class _Recorder:
-    """Answers by the record as far as it goes, then by the oracle, recording."""
+    """Answers from the record while it has answers; then asks the oracle and records."""
 
     def __init__(
         self, response: BestResponse, checkpoint: Checkpoint, run: dict[str, Any], d: int
@@ -192,13 +187,14 @@ class _Recorder:
             if (kept.key, kept.tasks) == (key, tasks):
                 self.taken += 1
                 return kept.answer
-            self._part()
+            self._depart()
         self.busy = True
         answer = self._ask(costs)
         if not storable(answer):
             raise InputError(
                 f"answers of type {type(answer).__name__} cannot be kept in a checkpoint; only "
-                "linear classifiers, stumps, constants and scikit-learn's own can. Run without one."
+                "linear classifiers, stumps, constants and scikit-learn's own can. Run without a "
+                "checkpoint."
             )
         self.pending.append(Kept(key, tasks, answer))
         self.busy = False
@@ -212,31 +208,31 @@ class _Recorder:
             self.memory = {}
         return self.response(costs)
 
-    def _part(self) -> None:
-        """Leave the record where the run asks something else."""
+    def _depart(self) -> None:
+        """Stop using the record: the run asks another question than the recorded one."""
         warn(
-            f"the run and its record in {self.checkpoint.folder} part after "
+            f"the run departs from its record in {self.checkpoint.folder} after "
             f"{counted(self.taken, 'answer')} "
-            "(other versions of a library, or other limits?); the run goes on from there.",
+            "(other versions of a library, or other limits?); the run continues from there.",
             CheckpointWarning,
         )
         self._keep_first(self.taken)
 
     def _keep_first(self, count: int) -> None:
-        """Forget the answers after the first ``count``; these are to be written anew."""
+        """Forget all answers but the first ``count``, and plan to write these again."""
         self.known, self.memory = self.known[:count], {}
         self.pending, self.written = list(self.known), 0
         self.folder.remove_answers()
 
     def close(self) -> None:
-        """Write what is left, and let go of the folder."""
+        """Write the remaining answers, and release the folder."""
         if not self.closed:
             self.closed = True
             self._write()
             self.folder.release()
 
     def _write(self) -> None:
-        """Write the answers since the last time, and what the oracle remembers after them."""
+        """Write the answers since the last write, and the oracle's memory after them."""
         self.last = perf_counter()
         if not self.pending:
             return
@@ -244,8 +240,8 @@ class _Recorder:
             for some in _alike(self.pending):
                 self._write_answers(some)
                 self.pending = self.pending[len(some) :]
-            # Ended before the oracle was asked anything, it is yet to be reminded. Interrupted in
-            # an answer, it may remember half of it: then not.
+            # Write the old memory if the oracle has not been asked yet. Write none if the oracle
+            # was interrupted while answering: it may remember half of that answer.
             memory = {} if self.busy else self.memory or memory_of(self.response)
             if memory:
                 manifest = {"run": self.run, "after": self.written}
@@ -254,9 +250,9 @@ class _Recorder:
                 )
             self.failed = False
         except InputError as error:
-            if not self.failed:  # once is enough
+            if not self.failed:  # warn once
                 warn(
-                    f"the checkpoint could not be written: {error} The run goes on without.",
+                    f"the checkpoint could not be written: {error} The run goes on without it.",
                     CheckpointWarning,
                 )
             self.failed = True
@@ -276,7 +272,7 @@ class _Recorder:
         self.written += len(keys)
 
     def _read(self) -> None:
-        """Read answers as far as the oracle's memory, where it has one, goes with them."""
+        """Read the answers; drop answers that are newer than the oracle's saved memory."""
         trusted = tuple(self.checkpoint.trusted)
         while (path := self.folder.answers(len(self.known))).exists():
             with self.folder.reading(path, self.run, trusted) as contents:
@@ -295,9 +291,9 @@ class _Recorder:
         if path.exists():
             with self.folder.reading(path, self.run, trusted) as contents:
                 self.memory, after = dict(contents.arrays), contents.whole("after")
-                remind(self.response, self.memory)  # refused now if it does not fit
+                remind(self.response, self.memory)  # raises an error if the memory does not fit
                 remind(self.response, fresh)
-        if after < len(self.known):  # killed between the answers and the memory
+        if after < len(self.known):  # killed before the memory was written
             memory = self.memory
             self._keep_first(after)
             self.memory = memory
@@ -306,14 +302,14 @@ class _Recorder:
 
 
 def _alike(answers: Sequence[Kept]) -> list[Sequence[Kept]]:
-    """Cut answers where the number of tasks changes."""
-    tasks = np.array([one.tasks for one in answers])
+    """Split the answers where the number of tasks changes."""
+    tasks = np.array([answer.tasks for answer in answers])
     cuts = [0, *(np.flatnonzero(np.diff(tasks)) + 1).tolist(), len(answers)]
     return [answers[start:end] for start, end in pairwise(cuts)]
 
 
 def _key(costs: Costs) -> bytes:
-    """Return a digest of what is asked: the prices of mistakes, and the tasks."""
+    """Return a digest of the question: the prices of mistakes, and the tasks."""
     found = blake2b(digest_size=16)
     for part in (*costs.prices, costs.tasks):
         found.update(b"none" if part is None else np.ascontiguousarray(to_host(part)).tobytes())
@@ -321,7 +317,7 @@ def _key(costs: Costs) -> bytes:
 
 
 def _described(setting: Any) -> Any:
-    """Return a setting as words and numbers that are the same in another process."""
+    """Return a setting as words and numbers, the same in every process."""
     if isinstance(setting, list | tuple):
         return [_described(part) for part in setting]
     if isinstance(setting, np.ndarray):

@@ -1,4 +1,4 @@
-"""Classifiers in a file: each kind of hypothesis as stacked arrays, with its place in the list."""
+"""Classifiers in a file: stacked arrays for each kind, with each hypothesis's position."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from averagefair.constants import Constant
+from averagefair._util.text import plain
 from averagefair.errors import InputError
-from averagefair.mixture import Mixture
+from averagefair.game.constant_classifiers import Constant
+from averagefair.game.mixture import Mixture
+from averagefair.game.protocols import Hypothesis
 from averagefair.oracles.linear import LinearThresholds
-from averagefair.oracles.portfolio import Chosen
+from averagefair.oracles.portfolio import PerTaskChoice
 from averagefair.oracles.stump import Stumps
 from averagefair.oracles.weighted import FittedClassifiers
-from averagefair.parts import Part
+from averagefair.people.parts import Part
+from averagefair.people.sample import Sample
+from averagefair.people.storage import ArrayRows
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
 from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
 from averagefair.persistence.feature_maps import read_map, write_map
-from averagefair.protocols import Hypothesis
-from averagefair.rows import ArrayRows
-from averagefair.sample import Sample
-from averagefair.text import plain
 
 
 class Stored(NamedTuple):
-    """What an array of one hypothesis looks like: its shape ("d" features, "m" tasks), its kind."""
+    """The shape ("d" features, "m" tasks) and dtype kind of an array of one hypothesis."""
 
     shape: str
     kind: str = "f"
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How many features hypotheses take, and how many tasks they decide."""
+    """The numbers of features and tasks of the hypotheses."""
 
     d: int
     m: int
@@ -53,20 +53,20 @@ PLAIN: dict[str, tuple[type[Any], dict[str, Stored]]] = {
     ),
     "constant": (Constant, {"decision": Stored("", "b"), "tasks": Stored("", "i")}),
 }
-"""Hypotheses that are arrays and nothing else. The others are scikit-learn's classifiers, a list
-for each ("fitted"), and choices among hypotheses that stand further down the list ("chosen")."""
-KNOWN = (*(kind for kind, _ in PLAIN.values()), FittedClassifiers, Chosen)
+"""Hypotheses made of arrays alone. The others are lists of scikit-learn's classifiers ("fitted"),
+and choices among hypotheses further down the list ("chosen")."""
+KNOWN = (*(kind for kind, _ in PLAIN.values()), FittedClassifiers, PerTaskChoice)
 
 
 def storable(hypothesis: Hypothesis) -> bool:
     """Return whether a file can hold this hypothesis."""
-    inside = hypothesis.hypotheses if isinstance(hypothesis, Chosen) else ()
-    return type(hypothesis) in KNOWN and all(storable(one) for one in inside)
+    inside = hypothesis.hypotheses if isinstance(hypothesis, PerTaskChoice) else ()
+    return type(hypothesis) in KNOWN and all(storable(member) for member in inside)
 
 
 def write_hypotheses(hypotheses: Sequence[Hypothesis], arrays: Arrays) -> dict[str, Any]:
-    """Add the arrays of a list of hypotheses; return what the manifest says of it."""
-    other = [one for one in hypotheses if not storable(one)]
+    """Add the arrays of a list of hypotheses; return their entries in the manifest."""
+    other = [hypothesis for hypothesis in hypotheses if not storable(hypothesis)]
     if other:
         raise InputError(
             f"classifiers of type {type(other[0]).__name__} cannot be saved; only linear ones, "
@@ -74,12 +74,13 @@ def write_hypotheses(hypotheses: Sequence[Hypothesis], arrays: Arrays) -> dict[s
         )
     listed: list[Any] = list(hypotheses)
     members: list[list[int]] = []
-    for one in listed:  # which grows on the way
-        if isinstance(one, Chosen):
-            members.append([*range(len(listed), len(listed) + len(one.hypotheses))])
-            listed += one.hypotheses
+    for hypothesis in listed:  # the list grows during the loop
+        if isinstance(hypothesis, PerTaskChoice):
+            members.append([*range(len(listed), len(listed) + len(hypothesis.hypotheses))])
+            listed += hypothesis.hypotheses
     where = {
-        kind: [place for place, one in enumerate(listed) if type(one) is kind] for kind in KNOWN
+        kind: [place for place, hypothesis in enumerate(listed) if type(hypothesis) is kind]
+        for kind in KNOWN
     }
     for name, (kind, parts) in PLAIN.items():
         if where[kind]:
@@ -88,18 +89,21 @@ def write_hypotheses(hypotheses: Sequence[Hypothesis], arrays: Arrays) -> dict[s
                 stacked = np.stack([getattr(listed[place], part) for place in where[kind]])
                 arrays[f"{name}.{part}"] = stacked
     if members:
-        arrays["chosen.place"] = np.array(where[Chosen], dtype=np.int64)
-        arrays["chosen.choice"] = np.stack([listed[place].choice for place in where[Chosen]])
+        arrays["chosen.place"] = np.array(where[PerTaskChoice], dtype=np.int64)
+        arrays["chosen.choice"] = np.stack([listed[place].choice for place in where[PerTaskChoice]])
         arrays["chosen.members"] = np.concatenate(members)
-        arrays["chosen.count"] = np.array([len(one) for one in members], dtype=np.int64)
+        arrays["chosen.count"] = np.array([len(chosen) for chosen in members], dtype=np.int64)
     if not where[FittedClassifiers]:
         return {}
     found = [listed[place] for place in where[FittedClassifiers]]
     arrays["fitted.place"] = np.array(where[FittedClassifiers], dtype=np.int64)
     arrays["fitted.classifiers"] = to_bytes(
         [
-            {"classifiers": list(one.classifiers), "classes": [plain(name) for name in one.classes]}
-            for one in found
+            {
+                "classifiers": list(fitted.classifiers),
+                "classes": [plain(name) for name in fitted.classes],
+            }
+            for fitted in found
         ],
         "the classifiers",
     )
@@ -118,7 +122,8 @@ def read_hypotheses(contents: Contents, count: int, sizes: Sizes) -> list[Hypoth
         _read_chosen(found, contents, sizes)
     if sorted(found) != list(range(len(found))) or len(found) < count:
         raise ValueError("chances and classifiers differ in number")
-    inside = sum(len(one.hypotheses) for one in found.values() if isinstance(one, Chosen))
+    chosen = [hypothesis for hypothesis in found.values() if isinstance(hypothesis, PerTaskChoice)]
+    inside = sum(len(hypothesis.hypotheses) for hypothesis in chosen)
     if len(found) != count + inside:
         raise ValueError("chances and classifiers differ in number")
     return [found[place] for place in range(count)]
@@ -127,7 +132,7 @@ def read_hypotheses(contents: Contents, count: int, sizes: Sizes) -> list[Hypoth
 def _put(
     found: dict[int, Hypothesis], name: str, contents: Contents, some: Sequence[Hypothesis]
 ) -> None:
-    """Put hypotheses of one kind in their places."""
+    """Put the hypotheses of one kind in their positions."""
     places = contents.array(f"{name}.place", len(some), kind="i").tolist()
     if len({*places, *found}) < len(places) + len(found):
         raise ValueError(f"{name}.place names a place twice")
@@ -152,7 +157,7 @@ def _read_plain(name: str, contents: Contents, sizes: Sizes) -> list[Hypothesis]
     if kind is Stumps and not ((arrays["features"] >= 0) & (arrays["features"] < sizes.d)).all():
         raise ValueError("stumps.features are not among the features")
     if kind is Stumps and np.isnan(arrays["thresholds"]).any():
-        raise ValueError("stumps.thresholds holds what is no number")
+        raise ValueError("stumps.thresholds holds a cell that is not a number")
     return [
         kind(**{part: _scalar(array[row]) for part, array in arrays.items()})
         for row in range(count)
@@ -168,16 +173,16 @@ def _read_fitted(contents: Contents, sizes: Sizes) -> list[FittedClassifiers]:
     data = contents.array("fitted.classifiers", None, kind="u")
     listed = from_bytes(data, contents.trusted, "the classifiers", written.get("made_with"))
     found = []
-    for one in listed:
-        classifiers, classes = one["classifiers"], one["classes"]
+    for fitted in listed:
+        classifiers, classes = fitted["classifiers"], fitted["classes"]
         if type(classifiers) is not list or type(classes) is not list:
-            raise ValueError("fitted.classifiers are no lists")
+            raise ValueError("fitted.classifiers are not lists")
         words = all(isinstance(name, bool | int | float | str) for name in classes)
         if len(classifiers) != sizes.m or len(classes) != 2 or not words:
             raise ValueError("fitted.classifiers are not one for each task")
-        for each in classifiers:
-            takes = getattr(each, "n_features_in_", sizes.d)
-            if type(each) is not bool and (not hasattr(each, "predict") or takes != sizes.d):
+        for task in classifiers:
+            takes = getattr(task, "n_features_in_", sizes.d)
+            if type(task) is not bool and (not hasattr(task, "predict") or takes != sizes.d):
                 raise ValueError("fitted.classifiers do not take the features")
         found.append(FittedClassifiers(classifiers, tuple(classes), contents.source))
     return found
@@ -195,17 +200,17 @@ def _read_chosen(found: dict[int, Hypothesis], contents: Contents, sizes: Sizes)
     if len(set(members)) < len(members):
         raise ValueError("chosen.members names a place twice")
     ends = np.cumsum(counts).tolist()
-    # From the end: members stand further down, and may be choices themselves.
+    # Start from the end: members are further down, and may be choices themselves.
     for row in reversed(range(len(places))):
         inside = members[ends[row] - counts[row] : ends[row]]
         place = int(places[row])
         if place in found or min(inside) <= place or not found.keys() >= set(inside):
             raise ValueError("chosen.members are not further down")
-        found[place] = Chosen([found[one] for one in inside], choice[row])
+        found[place] = PerTaskChoice([found[member] for member in inside], choice[row])
 
 
 def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
-    """Add the arrays of a mixture; return what the manifest says of it."""
+    """Add the arrays of a mixture; return its entries in the manifest."""
     written = write_hypotheses(mixture.hypotheses, arrays)
     arrays["chances"] = mixture.probabilities
     names = mixture.feature_names
@@ -229,9 +234,9 @@ def read_mixture(contents: Contents) -> Mixture:
 
 
 def _names_only(contents: Contents) -> Sample:
-    """Return a sample of nobody that knows the names of features and tasks, and the map."""
+    """Return a sample without people that holds the names of features and tasks, and the map."""
     d, named_tasks = contents.whole("feature_count"), contents.flag("named_tasks")
-    # Later tasks without names are called after their labels: two of the same labels are alike.
+    # New tasks without names are named after their labels: equal labels give equal names.
     distinct = named_tasks or contents.manifest["kind"] != "classifiers"
     tasks = contents.words("tasks", distinct=distinct)
     named, feature_map = contents.manifest["features"] is not None, read_map(contents)

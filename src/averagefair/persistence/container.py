@@ -1,4 +1,4 @@
-"""The container: one safetensors file, its manifest, and a digest of both."""
+"""The container: one safetensors file with a manifest, and a digest of arrays and manifest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Format(NamedTuple):
-    """What a file is, as its manifest says, and the version of how it is written."""
+    """The format that a file's manifest names, and its version."""
 
     name: str
     version: int
@@ -36,13 +36,13 @@ def pack(
     save = extra("safetensors.numpy", "files").save
     whole = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
     text = json.dumps({"format": kind.name, "version": kind.version, **manifest}, allow_nan=False)
-    # An array, since metadata of several entries is written in any order.
+    # The digest is an array, since safetensors writes several metadata entries in any order.
     sealed = {**whole, "digest": digest(whole, text)}
     return bytes(save(sealed, {"manifest": text}))
 
 
 def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> NDArray[np.uint8]:
-    """Return what tells a file that was changed by accident: a hash of all it holds, 16 bytes."""
+    """Return a hash of all contents, 16 bytes, that detects accidental changes."""
     found = blake2b(text.encode(), digest_size=16)
     for name in sorted(arrays):
         part = arrays[name]
@@ -52,14 +52,14 @@ def digest(arrays: Mapping[str, NDArray[Any]], text: str) -> NDArray[np.uint8]:
 
 
 def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, Any]]:
-    """Read a file's arrays and manifest; refuse what is no such file, or not as it was written.
+    """Read a file's arrays and manifest; refuse damaged files and files of another kind.
 
-    safetensors holds the sizes against the length of the file before anything is allocated.
+    safetensors compares the sizes with the length of the file before it allocates anything.
     """
     safe_open = extra("safetensors", "files").safe_open
     check_path(str(path))
     if not str(path):
-        raise InputError(f"the name of a {kind.words} to read is empty.")
+        raise InputError(f"the name of a {kind.words} to read is empty. Name a file.")
     check_regular(path)
     _refuse_tables(path, kind)
     try:
@@ -73,7 +73,7 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
         raise
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except Exception as error:  # of a foreign file anything may be wrong
+    except Exception as error:  # a foreign file may raise anything
         raise InputError(f"{path} is not a whole {kind.words}: {error}.") from None
     version = manifest.get("version")
     if version != kind.version or type(version) is not int:
@@ -83,18 +83,18 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
         )
     written = arrays.pop("digest", None)
     if written is None or not np.array_equal(written, digest(arrays, text)):
-        raise InputError(f"{path} is damaged: it is not as it was written.")
+        raise InputError(f"{path} is damaged: it is not as it was written. Get the file again.")
     return arrays, manifest
 
 
 def _refuse_tables(path: str | Path, kind: Format) -> None:
-    """Say of a table that it is one: safetensors would speak of its header."""
+    """Refuse a table, and say that it is one: safetensors would only mention its header."""
     try:
         with open(path, "rb") as file:
             start = file.read(1024)
     except OSError:
-        return  # said when it is opened to be read
-    # A model begins with the length of its header, eight bytes, and the last of them are zero.
+        return  # opening the file reports the error
+    # A model file begins with the length of its header, eight bytes that end in zeros.
     if len(start) >= 8 and (start[:4] == b"PAR1" or b"\x00" not in start):
         what = "a Parquet table" if start[:4] == b"PAR1" else "text, perhaps a CSV table"
         remedy = "`averagefair fit` learns a model from a table" if kind is MODEL else "Remove it"
@@ -102,4 +102,4 @@ def _refuse_tables(path: str | Path, kind: Format) -> None:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

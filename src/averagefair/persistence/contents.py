@@ -1,4 +1,4 @@
-"""Reading with care: every part of a file is asked for by its name, kind, shape and range."""
+"""The contents of a file: each part is read by name and checked for kind, shape and range."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# What reading a file that does not fit may raise.
+# The errors that reading a malformed file may raise.
 MISFITS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a file holds; whatever does not fit raises ValueError or KeyError.
+    """The contents of a file; parts that do not fit raise ValueError or KeyError.
 
     Attributes
     ----------
     arrays : mapping of str to array
     manifest : dict
     trusted : tuple of str
-        Types of a feature map's parts that the reader accepts.
+        Types that the reader accepts in scikit-learn objects.
     source : str
-        Which file it is, for messages.
+        The file's name, for messages.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -36,7 +36,7 @@ class Contents:
     def array(
         self, name: str, *shape: int | None, kind: str = "f", finite: bool = True
     ) -> NDArray[Any]:
-        """Return an array of this kind and shape; None is any length."""
+        """Return an array of this kind and shape; None allows any length."""
         part = self.arrays[name]
         fits = part.ndim == len(shape) and all(
             wanted in (None, found) for wanted, found in zip(shape, part.shape, strict=False)
@@ -44,18 +44,18 @@ class Contents:
         if not fits or part.dtype.kind != kind:
             raise ValueError(f"{name} is {part.dtype} of shape {part.shape}")
         if kind == "f" and finite and not np.isfinite(part).all():
-            raise ValueError(f"{name} holds what is no number")
+            raise ValueError(f"{name} holds a cell that is not a number")
         return part
 
     def simplex(self, name: str, count: int) -> NDArray[np.float64]:
         """Return chances that add up to 1."""
         part = self.array(name, count)
         if (part < 0).any() or abs(part.sum() - 1.0) > 1e-9:
-            raise ValueError(f"{name} are no chances")
+            raise ValueError(f"{name} are not chances")
         return part
 
     def whole(self, name: str) -> int:
-        """Return a whole number, not negative."""
+        """Return a whole number that is not negative."""
         value = self.manifest[name]
         if type(value) is not int or value < 0:
             raise ValueError(f"{name} is {value!r}")
@@ -71,10 +71,10 @@ class Contents:
     def words(
         self, name: str, count: int | None = None, *, distinct: bool = True
     ) -> tuple[str, ...]:
-        """Return names, of which no two are the same if they are to be ``distinct``."""
+        """Return names; if ``distinct``, no two may be the same."""
         value = self.manifest[name]
-        if not isinstance(value, list) or any(type(one) is not str for one in value):
-            raise ValueError(f"{name} are no names")
+        if not isinstance(value, list) or any(type(word) is not str for word in value):
+            raise ValueError(f"{name} are not names")
         twins = distinct and len(set(value)) < len(value)
         if twins or count not in (None, len(value)):
             raise ValueError(f"{name} are {len(value)} names")
@@ -82,13 +82,13 @@ class Contents:
 
 
 def as_text(names: NDArray[Any]) -> NDArray[np.uint8]:
-    """Write people's names, which can be many, as an array of text."""
+    """Return people's names as an array of bytes, since there may be many names."""
     return np.frombuffer(json.dumps(names.tolist()).encode(), dtype=np.uint8)
 
 
 def from_text(part: NDArray[np.uint8], count: int) -> NDArray[Any]:
     """Return the names that `as_text` wrote."""
-    names = json.loads(part.tobytes().decode())  # UTF-8: of bytes, json would guess
+    names = json.loads(part.tobytes().decode())  # given bytes, json would guess the encoding
     if (
         not isinstance(names, list)
         or len(names) != count

@@ -1,8 +1,9 @@
-"""What a loaded scikit-learn object may hold: every part is looked up, every attribute checked.
+"""Check every part and attribute of a loaded scikit-learn object.
 
-scikit-learn's compiled code believes what fitted objects hold. A tree that asks for feature 2^40
-makes it read foreign memory. So a file may hold only classes that have a row in `known_classes`,
-and each attribute must be as that row says: of that kind, and of a shape that fits the others.
+scikit-learn's compiled code trusts the contents of fitted objects. A tree that asks for feature
+2^40 makes this code read memory outside its arrays. So a file may hold only classes that have a row
+in `known_classes`. Each attribute must be of the kind in that row, and its shape must fit the
+others.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from scipy.interpolate import BSpline
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
-# Numbers of workers, as scikit-learn, joblib, OpenMP and others call them. None: as the reader's
-# machine has it. scikit-learn's compiled code wants a number where it keeps one.
+# Names for the number of workers in scikit-learn, joblib, OpenMP and others. They become None, the
+# reader's default. Names that compiled code reads become 1, since this code needs a number.
 _WORKERS = ("n_jobs", "_n_jobs", "thread_count", "nthread", "n_threads", "num_threads")
 _COUNTED_WORKERS = ("_n_threads", "effective_n_jobs_")
-# A pipeline would write what it has fitted to this folder, and read pickles from there.
+# A pipeline would cache fitted steps in this folder, and read pickles from it.
 _FOLDERS = ("memory",)
 _GENERAL = {
     "n_features_in_": "whole d",
@@ -39,7 +40,7 @@ _GENERAL = {
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, type)
 _PLAIN_NUMPY = (np.generic, np.dtype, np.random.RandomState, np.random.Generator)
 _HOLDERS = (list, tuple, dict, OrderedDict, set, frozenset, np.ndarray, np.ma.MaskedArray)
-# skops makes no other function than ufuncs, unless the reader has named it.
+# skops makes no functions but ufuncs, unless the reader has accepted them by name.
 _FUNCTIONS = (np.ufunc, FunctionType, BuiltinFunctionType, MethodType, ModuleType)
 _CALLERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _KINDS = {"float": "f", "int": "iu", "bool": "b", "real": "fiub", "label": "fiubUSO", "object": "O"}
@@ -50,19 +51,19 @@ class NotCoveredError(Exception):
 
 
 class Row(NamedTuple):
-    """What one class holds once it is fitted; its parameters are taken from the class itself.
+    """The attributes of a fitted class; its parameters are known from the class itself.
 
     Attributes
     ----------
     needs : mapping of str to str
-        The attributes that it decides by, and what each one is (see `known_classes`).
+        Required attributes and their kinds (see `known_classes`).
     may : mapping of str to str
-        Attributes that may be there too: of some settings, or of other releases.
+        Optional attributes, which exist only with some settings or in some releases.
     check : callable, optional
-        Raises ValueError where attributes do not fit each other in a way that no shape tells. May
-        also put back what was left out.
+        Raises ValueError if attributes do not fit each other in ways that shapes do not show. It
+        may also restore attributes that were left out.
     left_out : tuple of str
-        Attributes that are not taken from a file: what they held is made again, or not needed.
+        Attributes that are not read from a file: they are rebuilt, or not needed.
     """
 
     needs: Mapping[str, str]
@@ -72,7 +73,7 @@ class Row(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is reachable from an object: all of it, and the types that no reader has accepted."""
+    """All parts reachable from an object, and the names of types that are not accepted."""
 
     parts: list[Any]
     unknown: list[str]
@@ -84,7 +85,7 @@ def type_name(kind: type[Any]) -> str:
 
 
 def short_name(name: str) -> str:
-    """Return a class of scikit-learn as its package and its name: "tree.Tree"; "" for another.
+    """Return a scikit-learn class as package and name, "tree.Tree"; "" for other classes.
 
     Examples
     --------
@@ -98,18 +99,18 @@ def short_name(name: str) -> str:
 def check_contents(
     thing: Any, rows: Mapping[str, Row], accepted: Collection[str] | None
 ) -> list[str]:
-    """Check all that an object holds; return the types that are neither known nor accepted.
+    """Check all parts of an object; return the types that are neither known nor accepted.
 
-    Raises ValueError where an object of a known class does not hold what that class would.
+    Raises ValueError if a part of a known class does not hold what that class would.
 
     Parameters
     ----------
     thing : object
-        Changed in place: no number of workers and no folder is left in it.
+        Changed in place: numbers of workers and cache folders are removed.
     rows : mapping of str to Row
         The known classes.
     accepted : collection of str, or None
-        Types that the reader trusts, whatever they hold. None: all that have no row.
+        Types that the reader trusts, whatever they hold. None means all types without a row.
     """
     found = _reach(thing, rows, accepted)
     unknown = found.unknown
@@ -125,7 +126,7 @@ def check_contents(
         except NotCoveredError:
             if accepted is not None:
                 unknown.append(type_name(type(part)))
-        except Exception as error:  # a misfit may break the check itself
+        except Exception as error:  # malformed contents may break the check itself
             raise ValueError(f"{type(part).__name__} is not as it was fitted: {error}") from error
     return sorted({*unknown})
 
@@ -135,11 +136,11 @@ def _row_of(part: Any, rows: Mapping[str, Row], accepted: Collection[str] | None
     return None if accepted is not None and name in accepted else rows.get(short_name(name))
 
 
-# --- all that can be reached ----------------------------------------------------------------------
+# --- all reachable parts -------------------------------------------------------------------------
 
 
 def _reach(thing: Any, rows: Mapping[str, Row], accepted: Collection[str] | None) -> Found:
-    """Find an object and all that can be reached from it, each once, and make it harmless."""
+    """Collect all reachable parts, each once; remove workers, folders and left-out attributes."""
     seen: dict[int, Any] = {}
     unknown: set[str] = set()
     left = [thing]
@@ -161,20 +162,20 @@ def _reach(thing: Any, rows: Mapping[str, Row], accepted: Collection[str] | None
 
 
 def _is_harmless(part: Any) -> bool:
-    """Tell whether a part is plain data, or a function that skops or the reader knows."""
+    """Return whether a part is plain data, or a function that skops or the reader knows."""
     if type(part) in _HOLDERS:
         return True
     if isinstance(part, partial):
         return _checks_an_array(part)
-    if issparse(part):  # which the reader has accepted by name
+    if issparse(part):  # the reader has accepted its type by name
         part.check_format(full_check=True)
         return True
-    # Splines have been made anew before.
+    # Splines were rebuilt before.
     return type(part) is BSpline or isinstance(part, _PLAIN_NUMPY + _FUNCTIONS + _CALLERS)
 
 
 def _checks_an_array(part: partial[Any]) -> bool:
-    """Tell whether this is what gradient boosting puts before its numeric columns."""
+    """Return whether this is the check that gradient boosting runs on numeric columns."""
     from sklearn.utils import check_array
 
     known = {"dtype", "ensure_all_finite", "force_all_finite"}
@@ -182,7 +183,7 @@ def _checks_an_array(part: partial[Any]) -> bool:
 
 
 def each_part(thing: Any) -> list[Any]:
-    """Return an object and all that can be reached from it, each once."""
+    """Return an object and all parts reachable from it, each once."""
     seen: dict[int, Any] = {}
     left = [thing]
     while left:
@@ -194,7 +195,7 @@ def each_part(thing: Any) -> list[Any]:
 
 
 def held_by(thing: Any) -> Iterable[Any]:
-    """Return what an object holds."""
+    """Return the parts that an object holds directly."""
     if isinstance(thing, _PLAIN + _PLAIN_NUMPY + (np.ufunc, FunctionType, ModuleType)):
         return []
     if isinstance(thing, np.ndarray):
@@ -212,8 +213,8 @@ def held_by(thing: Any) -> Iterable[Any]:
 
 
 def _forget_workers(part: Any) -> None:
-    """Leave it to the reader how many processes and threads work, and what is kept where."""
-    if isinstance(part, dict):  # arguments that are handed on
+    """Remove numbers of workers and cache folders; the reader chooses these."""
+    if isinstance(part, dict):  # the dict may hold keyword arguments
         part.update({name: None for name in _WORKERS if isinstance(part.get(name), Real | str)})
     held = getattr(part, "__dict__", None)
     if isinstance(held, dict):
@@ -256,7 +257,7 @@ def _parameters(kind: Any) -> dict[str, Any]:
 
 
 def _check_parameters(part: Any, parameters: Mapping[str, Any], checked: set[Any]) -> None:
-    """Refuse parameters that scikit-learn would not take; complete those of an older release."""
+    """Refuse parameters that scikit-learn rejects; add those that an older release lacks."""
     held = vars(part)
     for name, default in parameters.items():
         if name not in held:
@@ -265,7 +266,7 @@ def _check_parameters(part: Any, parameters: Mapping[str, Any], checked: set[Any
             held[name] = default
     if not hasattr(part, "_parameter_constraints"):
         return
-    # The trees of a forest differ in their seeds alone.
+    # The trees of a forest differ only in their seeds.
     given = [(name, held[name]) for name in parameters if name != "random_state"]
     key = (type(part), *((name, type(value), repr(value)) for name, value in given))
     plain = all(isinstance(value, _PLAIN) for _, value in given)
@@ -275,7 +276,7 @@ def _check_parameters(part: Any, parameters: Mapping[str, Any], checked: set[Any
 
 
 def _sizes(held: Mapping[str, Any]) -> dict[str, int]:
-    """Return the sizes that shapes are told by: "d" features, "c" classes, "s" scores."""
+    """Return the known sizes: "d" features, "c" classes, "s" scores."""
     sizes = {}
     if "n_features_in_" in held:
         sizes["d"] = whole(held["n_features_in_"])
@@ -290,14 +291,14 @@ _SPEC = re.compile(r"(\w+)(\??)((?: [\w*]+)*)")
 
 
 def _check_attribute(name: str, value: Any, spec: str, sizes: dict[str, int]) -> None:
-    """Refuse a value that is not what its row says; note the sizes that it tells."""
+    """Refuse a value that does not fit its row; add new sizes to ``sizes``."""
     kind, maybe, axes = _parsed(spec)
     if kind == "any" or (maybe and value is None):
         return
     if kind in _KINDS:
         array = _array(name, value, _KINDS[kind])
         if array.ndim != len(axes):
-            raise ValueError(f"{name} has {array.ndim} axes where it has {len(axes)}")
+            raise ValueError(f"{name} has {array.ndim} axes and must have {len(axes)}")
         for axis, size in zip(axes, array.shape, strict=True):
             _check_size(name, axis, size, sizes)
     elif kind == "whole":
@@ -306,11 +307,11 @@ def _check_attribute(name: str, value: Any, spec: str, sizes: dict[str, int]) ->
         whole(value)
     elif kind == "list":
         if not isinstance(value, list | tuple):
-            raise ValueError(f"{name} is no list")
+            raise ValueError(f"{name} is not a list")
         for axis in axes:
             _check_size(name, axis, len(value), sizes)
     elif not isinstance(value, _SCALARS[kind]):
-        raise ValueError(f"{name} is {type(value).__name__}, no {kind}")
+        raise ValueError(f"{name} is {type(value).__name__}, not a {kind}")
 
 
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
@@ -340,7 +341,7 @@ def _check_size(name: str, axis: str, size: int, sizes: dict[str, int]) -> None:
 
 
 def whole(value: Any) -> int:
-    """Return a whole number, not negative."""
+    """Return a whole number that is not negative."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"{str(value)[:50]} is no whole number")
+        raise ValueError(f"{str(value)[:50]} is not a whole number")
     return int(value)

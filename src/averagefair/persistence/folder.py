@@ -1,4 +1,4 @@
-"""The folder of a checkpoint: files that are whole or not there, of one run at a time."""
+"""The folder of a checkpoint: whole files of one run at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from averagefair.persistence.estimators import UntrustedError
 
 try:
     import fcntl
-except ImportError:  # Windows: two runs in one folder are not kept apart
+except ImportError:  # Windows: nothing keeps two runs out of one folder
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".checkpoint"
@@ -24,7 +24,7 @@ _LOCK = "lock"
 
 
 class Folder:
-    """Where a checkpoint is kept.
+    """The folder that holds a checkpoint.
 
     Parameters
     ----------
@@ -36,30 +36,34 @@ class Folder:
         self._held: int | None = None
 
     def file(self, name: str) -> Path:
-        """Return where a part is kept."""
+        """Return the path of a part."""
         return self.path / f"{name}{SUFFIX}"
 
     def answers(self, first: int) -> Path:
-        """Return where the answers from this one on are kept."""
+        """Return the path of the file whose first answer has this number."""
         return self.file(f"answers-{first:08d}")
 
     def take(self, *, resume: bool) -> None:
-        """Make the folder, or take over what is there; refuse one that is in use or not empty."""
+        """Create or take over the folder.
+
+        Refuse a folder that another run uses. Without ``resume``, also refuse one with a record.
+        """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"{self.path} cannot be made a folder for checkpoints: {error.strerror}."
+                f"{self.path} cannot be made a folder for checkpoints: {error.strerror}. Give "
+                "another folder."
             ) from None
         check_output(str(self.file("trial")))
         self._lock()
         with self.released_on_error():
             if not resume and any(self._own()):
                 raise InputError(
-                    f"{self.path} holds the checkpoint of an earlier run. Go on with that by "
-                    "resume=True (--resume), or give another folder."
+                    f"{self.path} holds the checkpoint of an earlier run. Resume it by --resume "
+                    "(resume=True in Python), or give another folder."
                 )
-            for part in self.path.glob(".*.part"):  # half a file of a run that was killed
+            for part in self.path.glob(".*.part"):  # half-written by a killed run
                 part.unlink(missing_ok=True)
 
     def _lock(self) -> None:
@@ -76,19 +80,19 @@ class Folder:
         except OSError:
             os.close(held)
             raise InputError(
-                f"{self.path} is in use by another run; wait for it, or give another folder."
+                f"{self.path} is in use by another run. Wait for its end, or give another folder."
             ) from None
         self._held = held
 
     def release(self) -> None:
-        """Let others use the folder."""
+        """Let other runs use the folder."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
 
     @contextmanager
     def released_on_error(self) -> Iterator[None]:
-        """Let others use the folder if the block fails."""
+        """Let other runs use the folder if the block fails."""
         try:
             yield
         except BaseException:
@@ -99,7 +103,7 @@ class Folder:
     def reading(
         self, path: Path, run: Mapping[str, Any], trusted: Sequence[str] = ()
     ) -> Iterator[Contents]:
-        """Read a file of this run; refuse another run's, and what does not fit."""
+        """Read a file of this run; refuse damaged files and files of another run."""
         arrays, manifest = unpack(path, CHECKPOINT)
         known = manifest.get("run")
         if known != dict(run):
@@ -113,18 +117,18 @@ class Folder:
             raise UntrustedError(f"{path}: {error}") from None
         except MISFITS as error:
             raise InputError(
-                f"{path} is damaged: what it holds does not fit ({error}). Remove {self.path} to "
-                "begin anew."
+                f"{path} is damaged: its contents do not fit ({error}). Remove {self.path} and "
+                "start again."
             ) from error
 
     def remove_answers(self) -> None:
-        """Remove all answers, the first last: those before a gap are never taken for all."""
+        """Remove all answers, the last ones first, so that an interruption leaves no gap."""
         for path in reversed(self._own()):
             if path.name.startswith("answers-"):
                 path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove everything of a checkpoint, and the folder if nothing else is in it."""
+        """Remove all files of a checkpoint, and the folder if it is empty then."""
         for path in (*self._own(), self.path / _LOCK):
             path.unlink(missing_ok=True)
         with suppress(OSError):
@@ -135,9 +139,9 @@ class Folder:
 
 
 def _difference(known: Any, run: Mapping[str, Any]) -> str:
-    """Say in what a recorded run differs from this one."""
+    """Return how a recorded run differs from this one."""
     if not isinstance(known, dict):
-        return "it says nothing of itself"
+        return "its settings are missing"
     for name in (*run, *known):
         if known.get(name) != run.get(name):
             if name == "data":

@@ -1,17 +1,19 @@
-"""The classes of scikit-learn that a file may hold, each with what it holds once it is fitted.
+"""The classes of scikit-learn that a file may hold, with the attributes of each when fitted.
 
-To add a class, add its row: what `vars` of a fitted object shows beside its parameters. An
-attribute is described by a kind and, for arrays, its axes:
+To add a class, add a row with the attributes that `vars` of a fitted object shows beside its
+parameters. A row describes an attribute by a kind and, for arrays, its axes:
 
 - ``float``, ``int``, ``bool``, ``real`` (any number), ``label`` (numbers or words), ``object``: an
   array. Axes are sizes: ``d`` features, ``c`` classes, ``s`` scores (one for two classes), a
-  number, ``*`` for any, or another letter, which is the same size wherever it stands in the row.
-- ``list k``: a list of that length. ``whole``, ``whole k``: a whole number, equal to that size.
-- ``number``, ``flag``, ``text``: one of these. ``any``: whatever a file may hold.
+  number, ``*`` for any size, or another letter: the same size wherever the row has that letter.
+- ``list k``: a list of length k. ``whole``: a whole number. ``whole k``: a whole number equal to k.
+- ``number``, ``flag``, ``text``: a number, a truth value, a text. ``any``: whatever a file may
+  hold.
 - A question mark after the kind allows None.
 
-What compiled code reads must have a shape here. What only Python code reads may be ``any``:
-mistakes in it end in an exception, which becomes an InputError that names the file.
+An attribute that compiled code reads must have a shape here. An attribute that only Python code
+reads may be ``any``: a malformed value ends in an exception, which becomes an InputError that names
+the file.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ _CENTERS = {
 }
 
 ROWS: dict[str, Row] = {
-    # --- trees and what is made of them ---
+    # --- trees and ensembles of trees ---
     "tree.Tree": Row({}, check=trees.check_tree),
     "tree.DecisionTreeClassifier": Row(
         {**_TREE, **_CLASSES}, {"max_features_": "any"}, trees.check_tree_holder
@@ -245,7 +247,7 @@ ROWS: dict[str, Row] = {
             "sparse_output_": "flag",
         },
     ),
-    # --- classifiers of classifiers ---
+    # --- classifiers made of other classifiers ---
     "calibration.CalibratedClassifierCV": Row(
         {"classes_": "label c", "calibrated_classifiers_": "list *"},
     ),

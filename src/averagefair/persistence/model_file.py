@@ -1,4 +1,4 @@
-"""Saving and loading: a fitted model, or the classifiers that one made for later tasks."""
+"""Save and load a fitted model, or the classifiers that it made for new tasks."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from averagefair.certificate import Certificate
+from averagefair._util.versions import versions
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import write_whole
-from averagefair.mixture import Mixture
+from averagefair.game.certificate import Certificate
+from averagefair.game.mixture import Mixture
+from averagefair.game.rates import RATES, Rates
 from averagefair.oracles.feature_map import FeatureMap, split_map
+from averagefair.people.storage import PRECISIONS
 from averagefair.persistence.classifiers import read_mixture, write_mixture
 from averagefair.persistence.container import Arrays, pack, unpack
 from averagefair.persistence.contents import MISFITS, Contents
 from averagefair.persistence.estimators import UntrustedError
-from averagefair.persistence.people import ORACLES, read_mapping, write_mapping
+from averagefair.persistence.mapping import ORACLES, read_mapping, write_mapping
 from averagefair.persistence.settings import as_named, one_of
-from averagefair.rates import RATES, resolve_rates
-from averagefair.rows import PRECISIONS
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
-from averagefair.versions import versions
 
 SOLVERS: dict[str, type[Any]] = {
     "column_generation": ColumnGeneration,
@@ -39,14 +39,14 @@ SOLVERS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a file holds.
+    """The contents of a model file.
 
     Attributes
     ----------
     model : AverageFairClassifier or Mixture
-        A fitted model, or the classifiers that one made for later tasks.
+        A fitted model, or the classifiers that it made for new tasks.
     manifest : dict
-        All but the arrays, as it stands in the file.
+        Everything but the arrays, as the file holds it.
     """
 
     model: AverageFairClassifier | Mixture
@@ -54,7 +54,7 @@ class ModelFile:
 
     @property
     def id_column(self) -> str | None:
-        """The column by which people were known, where the model was fitted from a table."""
+        """The id column, if the model was fitted from a file with one."""
         column = self.manifest["origin"].get("id")
         return column if isinstance(column, str) else None
 
@@ -77,15 +77,14 @@ def save(
     ----------
     model : AverageFairClassifier or Mixture
     path : str or Path
-        Appears whole or not at all.
+        The file appears whole or not at all.
     extendable : bool, default False
-        Store the training individuals too (features, or what a feature map made of them; names;
-        weights), as ``extend`` needs them.
-        Mind that these are people's data; a new file can then be read by its owner alone. So can
-        one with a feature map or with scikit-learn's classifiers, since some of these keep the
-        features of people.
+        Also store the training individuals, as ``extend`` needs them: features (mapped, if there is
+        a feature map), names and weights. These are people's data, so only the owner can read a
+        newly written file. The same holds for a file with a feature map or scikit-learn's
+        classifiers, since some of these keep people's features.
     origin : mapping, optional
-        What to note in the manifest about where the model comes from; plain words and numbers.
+        A note for the manifest on where the model comes from; plain words and numbers.
 
     Examples
     --------
@@ -127,22 +126,21 @@ def save(
 
 
 def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassifier | Mixture:
-    """Read what :func:`save` wrote: a fitted model, or the classifiers of later tasks.
+    """Read what :func:`save` wrote: a fitted model, or the classifiers of new tasks.
 
-    A model comes back with its parameters and all that it needs to decide and to be audited. What
-    belongs to single people or to the way it was learned is not in the file:
-    ``individual_rates_``, ``undefined_individuals_``, ``history_``; and ``mapping_`` is None unless
-    it was saved with ``extendable=True``. Numbers of workers (``n_jobs``) are None, whatever the
-    file says.
+    A model comes back with its parameters and all that decisions and audits need. It lacks
+    ``individual_rates_`` and ``undefined_individuals_``, which are about single people, and
+    ``history_``. ``mapping_`` is None unless the model was saved with ``extendable=True``. Numbers
+    of workers (``n_jobs``) are None, whatever the file says.
 
     Parameters
     ----------
     path : str or Path
     trusted : sequence of str
-        Types that a feature map or classifiers in the file may hold beside those of NumPy and
-        scikit-learn that are known to be harmless and whose contents are checked, such as
-        "mymodule.MyTransformer". Loading a type runs its module's code, and what it holds is not
-        checked: accept only what you know.
+        Types, such as "mymodule.MyTransformer", that a feature map or classifiers in the file may
+        hold. Types of NumPy and scikit-learn that are known to be harmless need no mention; their
+        contents are checked. Loading any other type runs its module's code, and its contents are
+        not checked: accept only types you know.
     """
     return read_model(path, trusted=trusted).model
 
@@ -157,18 +155,19 @@ def read_model(path: str | Path, *, trusted: Sequence[str] = ()) -> ModelFile:
         As for :func:`averagefair.load`.
     """
     if isinstance(trusted, str):
-        raise InputError(f"`trusted` must be a list of types; got {trusted!r}: [{trusted!r}].")
+        raise InputError(f"`trusted` must be a list of types; got {trusted!r}. Pass [{trusted!r}].")
     arrays, manifest = unpack(path)
     contents = Contents(arrays, manifest, tuple(trusted), str(path))
     try:
         if not isinstance(manifest["origin"], dict):
-            raise ValueError("origin is no mapping")
+            raise ValueError("origin is not a mapping")
         model = KINDS[manifest["kind"]](contents)
     except UntrustedError as error:
         raise UntrustedError(f"{path}: {error}") from None
     except MISFITS as error:
         raise InputError(
-            f"{path} is damaged: its manifest and its arrays do not fit ({error})."
+            f"{path} is damaged: its manifest and its arrays do not fit ({error}). Get the file "
+            "again."
         ) from error
     return ModelFile(model, manifest)
 
@@ -186,7 +185,7 @@ def _origin(origin: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _write_model(model: AverageFairClassifier, arrays: Arrays) -> dict[str, Any]:
-    rates = resolve_rates(model.rate)
+    rates = Rates.of(model.rate)
     other = [rate.name for rate in rates if type(rate) is not RATES.get(rate.name)]
     if other:
         raise InputError(f"only the built-in rates can be saved; got {other[0]!r}.")
@@ -195,7 +194,7 @@ def _write_model(model: AverageFairClassifier, arrays: Arrays) -> dict[str, Any]
     return {
         **write_mixture(model.classifiers_, arrays),
         "rates": [rate.name for rate in rates],
-        "several_rates": isinstance(model.rate, list | tuple),
+        "several_rates": rates.listed,
         "set_aside": [rate.holdout_tasks for rate in rates],
         "certificate": model.certificate_.to_dict(),
         "holdout_tasks": list(model.holdout_task_names_),
@@ -247,29 +246,29 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     model._flat = contents.flag("one_dimensional")
     model.fingerprint_ = contents.manifest["fingerprint"]
     if not isinstance(model.fingerprint_, str | None):
-        raise ValueError("fingerprint is no text")
+        raise ValueError("fingerprint is not text")
     if model._flat and len(tasks) != 1:
         raise ValueError("one_dimensional labels of several tasks")
-    mapping: Any = read_mapping(contents, classifiers, count)  # None where not stored
+    mapping: Any = read_mapping(contents, classifiers, count)  # None if the file holds no mapping
     model.mapping_ = mapping
     return model
 
 
 def _behind_map(oracle: Any, classifiers: Mixture) -> Any:
-    """Return the oracle with the classifiers' map, to be fitted anew, in front of it."""
-    found = classifiers.feature_map
-    return oracle if found is None else FeatureMap(clone(found.transformer), oracle)
+    """Return the oracle with an unfitted copy of the classifiers' feature map before it."""
+    known = classifiers.feature_map
+    return oracle if known is None else FeatureMap(clone(known.transformer), oracle)
 
 
 def _read_rate(contents: Contents) -> tuple[Any, int]:
-    """Return the parameter ``rate``, and of how many rates it is."""
+    """Return the parameter ``rate``, and the number of rates."""
     names, aside = contents.words("rates"), contents.manifest["set_aside"]
     rates = [
         RATES[name](holdout_tasks=count) if count else name
         for name, count in zip(names, aside, strict=True)
     ]
     several = contents.flag("several_rates")
-    resolve_rates(rates if several else rates[0])
+    Rates.of(rates if several else rates[0])
     if not several and len(rates) > 1:
         raise ValueError("several rates where one was asked for")
     return (rates if several else rates[0]), len(rates)
@@ -283,12 +282,12 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
     if len(figures) != rates:
         raise ValueError("the certificate has another number of rates")
     own = ("aim", "deviation", "spread", "outside", "error", "lower", "upper", "gap", "seconds")
-    counts = ("rounds", "oracle_calls", "columns")
-    figures += [getattr(certificate, name) for name in (*own, *counts)]
-    if any(isinstance(one, bool) or not isinstance(one, Real) for one in figures):
-        raise ValueError("the certificate holds what is no number")
+    others = ("unconstrained_error", "coin_flip_error", "rounds", "oracle_calls", "columns")
+    figures += [getattr(certificate, name) for name in (*own, *others)]
+    if any(isinstance(number, bool) or not isinstance(number, Real) for number in figures):
+        raise ValueError("the certificate holds a figure that is not a number")
     if not isinstance(certificate.trouble, str):
-        raise ValueError("the certificate's trouble is no words")
+        raise ValueError("the certificate's trouble is not text")
     return certificate
 
 

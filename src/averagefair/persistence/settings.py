@@ -1,4 +1,4 @@
-"""Objects in a file as the name of their kind and their settings: oracles and solvers."""
+"""Oracles and solvers in a file: the name of their kind, and their settings."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 
+from averagefair._util.text import plain
 from averagefair.oracles import WeightedOracle
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
 from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
-from averagefair.text import plain
 
 
 class _UnknownKindError(Exception):
-    """Something that has no name here."""
+    """An object of a kind that cannot be written."""
 
 
 def as_named(thing: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> dict[str, Any] | None:
-    """Write an object of a known kind as its name and settings; None where it is of no such kind.
+    """Return the name of an object's kind, and its settings; None for an unknown kind.
 
-    Settings may be plain numbers and words, objects of known kinds, tuples of such, and
+    Settings may be plain numbers and words, objects of known kinds, tuples of these, and
     scikit-learn estimators, which are added to the arrays. A callback is left out.
     """
     try:
-        found = _setting(thing, kinds, arrays)
-        return found if isinstance(found, dict) else None
+        written = _setting(thing, kinds, arrays)
+        return written if isinstance(written, dict) else None
     except _UnknownKindError:
         return None
 
@@ -46,7 +46,7 @@ def _setting(value: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> Any:
     if isinstance(value, tuple | list):
         return [_setting(part, kinds, arrays) for part in value]
     if isinstance(value, BaseEstimator):
-        name = f"estimator.{sum(one.startswith('estimator.') for one in arrays)}"
+        name = f"estimator.{sum(array.startswith('estimator.') for array in arrays)}"
         arrays[name] = to_bytes(clone(value), f"the oracle ({type(value).__name__})")
         return {"estimator": name, "made_with": made_with()}
     if type(value) in kinds.values():
@@ -58,15 +58,15 @@ def _setting(value: Any, kinds: Mapping[str, type[Any]], arrays: Arrays) -> Any:
 
 
 def one_of(written: Any, kinds: Mapping[str, type[Any]], contents: Contents) -> Any:
-    """Return the object that `as_named` wrote: of one of the kinds, an estimator, or None.
+    """Return the object that `as_named` wrote: one of these kinds, an estimator, or None.
 
-    Its arrays stand in the contents.
+    The contents hold the object's arrays.
     """
-    found = _from_named(written, kinds, contents)
-    known = type(found) in kinds.values() or isinstance(found, BaseEstimator)
-    if not (found is None or known):
-        raise ValueError(f"{str(written)[:50]!r} is none of {', '.join(kinds)}")
-    return found
+    thing = _from_named(written, kinds, contents)
+    known = type(thing) in kinds.values() or isinstance(thing, BaseEstimator)
+    if not (thing is None or known):
+        raise ValueError(f"{str(written)[:50]!r} is not one of {', '.join(kinds)}")
+    return thing
 
 
 def _from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents) -> Any:
@@ -78,14 +78,14 @@ def _from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents
         data = contents.array(written["estimator"], None, kind="u")
         made = from_bytes(data, contents.trusted, "the oracle", written.get("made_with"))
         if not isinstance(made, BaseEstimator):
-            raise ValueError(f"{written['estimator']} is no estimator")
+            raise ValueError(f"{written['estimator']} is not an estimator")
         return made
     settings = {
         name: _from_named(value, kinds, contents) for name, value in written["settings"].items()
     }
     made = kinds[written["kind"]](**settings)
     if isinstance(made, WeightedOracle):
-        # How many processes work is for the reader to say; and messages name the file.
+        # The reader chooses the number of workers, and messages name the file.
         made = replace(made, n_jobs=None)
         object.__setattr__(made, "source", contents.source)
     return made

@@ -1,7 +1,7 @@
-"""Trees of scikit-learn in a file: compiled code follows their nodes without looking.
+"""Check scikit-learn's trees from a file: compiled code follows their nodes without checks.
 
-Each tree must lead only to nodes that it has, ask only for features that there are, and answer with
-as many numbers as its holder has room for.
+Each tree may lead only to its own nodes and ask only for existing features. It must answer with as
+many numbers as its estimator has room for.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from averagefair.persistence.fitted_contents import NotCoveredError, short_name, type_name, whole
 
 _WORDS = 8
-"""The categories of a split are a set of 256 bits: eight words."""
+"""A split stores its categories as a set of 256 bits: eight words."""
 
 
 def check_tree_sizes(schema: Any, data: bytes) -> None:
-    """Refuse, before any tree is made, sizes that its constructor would believe.
+    """Refuse wrong sizes before any tree is made: its constructor would trust them.
 
-    It takes memory for as many outputs as are claimed, and reads as many sizes.
+    The constructor allocates memory for the claimed number of outputs, and reads that many sizes.
 
     Parameters
     ----------
     schema : dict or list
-        What skops wrote.
+        The schema that skops wrote.
     data : bytes
-        The archive that has its arrays.
+        The archive with the arrays.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for arguments in _constructed(schema):
@@ -42,7 +42,7 @@ def check_tree_sizes(schema: Any, data: bytes) -> None:
 
 
 def _constructed(part: Any) -> Iterator[Any]:
-    """Yield the arguments by which trees are to be made."""
+    """Yield the constructor arguments of trees."""
     left = [part]
     while left:
         part = left.pop()
@@ -53,10 +53,10 @@ def _constructed(part: Any) -> Iterator[Any]:
 
 
 def check_tree(tree: Any) -> None:
-    """Refuse a tree whose nodes lead elsewhere."""
-    # First of all: as many nodes as it has memory for, or looking at them reads beyond it.
+    """Refuse a tree whose nodes lead outside it."""
+    # Check first that nodes fill the memory exactly: otherwise reading them goes beyond it.
     if not 0 < tree.node_count == tree.capacity or tree.n_outputs != 1 or tree.max_n_classes < 1:
-        raise ValueError("it has other sizes than its nodes")
+        raise ValueError("its sizes do not match its nodes")
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     check_nodes(left, right, feature, inner=left != -1, features=tree.n_features)
     if (right[left == -1] != -1).any():
@@ -67,14 +67,14 @@ def check_nodes(
     left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], *, inner: Any, features: int
 ) -> None:
     """Refuse nodes whose children do not come after them, or that ask for unknown features."""
-    place = np.arange(len(left), dtype=np.int64)
+    node = np.arange(len(left), dtype=np.int64)
     for child in (left, right):
         child = child[inner].astype(np.int64)
-        if ((child <= place[inner]) | (child >= len(left))).any():
-            raise ValueError("a tree leads to a node that it does not have")
+        if ((child <= node[inner]) | (child >= len(left))).any():
+            raise ValueError("a tree leads to a missing node")
     asked = feature[inner].astype(np.int64)
     if ((asked < 0) | (asked >= features)).any():
-        raise ValueError("a tree asks for a feature that there is not")
+        raise ValueError("a tree asks for a missing feature")
 
 
 def check_tree_holder(holder: Any) -> None:
@@ -90,40 +90,40 @@ def check_forest(holder: Any) -> None:
     """Refuse a forest whose trees take other features or have other classes."""
     trees, classes = holder.estimators_, getattr(holder, "classes_", None)
     kind = "Regressor" if classes is None else "Classifier"
-    for one in trees:
-        _check_grown(one, kind, holder.n_features_in_)
-        if one.tree_.max_n_classes != (1 if classes is None else len(classes)):
-            raise ValueError("a tree of it has other classes")
+    for tree in trees:
+        _check_grown(tree, kind, holder.n_features_in_)
+        if tree.tree_.max_n_classes != (1 if classes is None else len(classes)):
+            raise ValueError("one of its trees has other classes")
 
 
 def check_boosting(holder: Any) -> None:
-    """Refuse boosting with more trees in a round than it has scores; make its loss again."""
+    """Refuse boosting without two classes and one tree in a round; rebuild its loss."""
     from sklearn._loss.loss import ExponentialLoss, HalfBinomialLoss
 
     if holder.init_ != "zero" and not _is(holder.init_, "dummy.DummyClassifier"):
-        raise NotCoveredError  # what it predicts is written to by compiled code
+        raise NotCoveredError  # compiled code writes into its predictions
     if len(holder.classes_) != 2 or holder.n_trees_per_iteration_ != 1:
         raise ValueError("it is not of two classes")
-    for one in holder.estimators_.ravel():
-        _check_grown(one, "Regressor", holder.n_features_in_)
-        if one.tree_.max_n_classes != 1:
-            raise ValueError("a tree of it has classes")
+    for tree in holder.estimators_.ravel():
+        _check_grown(tree, "Regressor", holder.n_features_in_)
+        if tree.tree_.max_n_classes != 1:
+            raise ValueError("one of its trees has classes")
     losses = {"log_loss": HalfBinomialLoss, "exponential": ExponentialLoss}
     holder._loss = losses[holder.loss]()
 
 
-def _check_grown(one: Any, kind: str, features: int) -> None:
-    """Refuse what is no fitted tree of that kind and of that many features."""
-    name = short_name(type_name(type(one)))
+def _check_grown(estimator: Any, kind: str, features: int) -> None:
+    """Refuse anything but a fitted tree of this kind, with this many features."""
+    name = short_name(type_name(type(estimator)))
     if name not in (f"tree.DecisionTree{kind}", f"tree.ExtraTree{kind}"):
-        raise ValueError(f"a tree of it is a {type(one).__name__}")
-    tree = one.tree_
-    if not _is(tree, "tree.Tree") or {tree.n_features, one.n_features_in_} != {features}:
-        raise ValueError("a tree of it takes other features")
+        raise ValueError(f"one of its trees is a {type(estimator).__name__}")
+    tree = estimator.tree_
+    if not _is(tree, "tree.Tree") or {tree.n_features, estimator.n_features_in_} != {features}:
+        raise ValueError("one of its trees takes other features")
 
 
 def check_histograms(holder: Any) -> None:
-    """Refuse histogram boosting whose nodes ask for features or categories that are not known."""
+    """Refuse histogram boosting whose nodes ask for missing features or categories."""
     from sklearn._loss.loss import HalfBinomialLoss
 
     features, mapper = holder.n_features_in_, holder._bin_mapper
@@ -144,10 +144,10 @@ def check_histograms(holder: Any) -> None:
     holder._loss = HalfBinomialLoss()
 
 
-def _check_predictor(one: Any, categorical: NDArray[np.bool_]) -> None:
+def _check_predictor(predictor: Any, categorical: NDArray[np.bool_]) -> None:
     from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 
-    nodes, sets = one.nodes, one.raw_left_cat_bitsets
+    nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
     if type(nodes) is not np.ndarray or nodes.dtype != PREDICTOR_RECORD_DTYPE or nodes.ndim != 1:
         raise ValueError("a tree has other nodes")
     if not len(nodes):
@@ -159,15 +159,15 @@ def _check_predictor(one: Any, categorical: NDArray[np.bool_]) -> None:
     check_nodes(nodes["left"], nodes["right"], feature, inner=inner, features=len(categorical))
     by_set = inner & (nodes["is_categorical"] != 0)
     if (nodes["bitset_idx"][by_set] >= len(sets)).any():
-        raise ValueError("a tree asks for a set of categories that there is not")
+        raise ValueError("a tree asks for a missing set of categories")
     if not categorical[feature[by_set].astype(np.int64)].all():
-        raise ValueError("a tree asks for categories of a feature that has none")
+        raise ValueError("a tree asks for the categories of a feature without any")
 
 
 def _check_columns(before: Any, categorical: NDArray[Any], features: int) -> None:
-    """Refuse what does not hand on each column once: categories first, then numbers.
+    """Refuse a preprocessor that does not pass on each column once, categories before numbers.
 
-    Compiled code does not ask how many columns it was handed.
+    Compiled code does not check how many columns it gets.
     """
     if not _is(before, "compose.ColumnTransformer"):
         raise ValueError("it has something else before it")

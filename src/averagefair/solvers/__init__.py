@@ -1,7 +1,7 @@
-"""Solvers of the fair learning problem, one family a file."""
+"""Solvers of the fair learning problem, one family in each file or folder."""
 
+from averagefair.game.solution import Round, Solution, StopReason
 from averagefair.solvers.column_generation import ColumnGeneration
 from averagefair.solvers.exponentiated_gradient import ExponentiatedGradient
-from averagefair.solvers.iterate import Round, Solution, StopReason
 
 __all__ = ["ColumnGeneration", "ExponentiatedGradient", "Round", "Solution", "StopReason"]

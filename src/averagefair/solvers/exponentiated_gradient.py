@@ -1,8 +1,8 @@
 """AIF-Learn, FPAIF-Learn and its false-negative twin: exponentiated gradient against the Learner.
 
-The Auditor runs exponentiated gradient, the Learner best responds, and the answer is the average
-of all rounds (Algorithm AIF-Learn; Algorithm FPAIF-Learn of the appendix). Which of the three it
-is depends on the Learner's rate alone.
+The Auditor runs exponentiated gradient, the Learner best responds, and the answer is the average of
+all rounds (Algorithm AIF-Learn; Algorithm FPAIF-Learn of the appendix). The Learner's rate alone
+decides which of the three algorithms runs.
 """
 
 from __future__ import annotations
@@ -10,67 +10,67 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair import theory
-from averagefair.auditor import Auditor, lagrangian, worst_case
-from averagefair.checks import positive_number, whole_number
+from averagefair._util.arrays import FloatArray
+from averagefair._util.checks import positive_number, whole_number
+from averagefair._util.text import counted
 from averagefair.errors import InputError
-from averagefair.learner import Learner, Play
+from averagefair.game.auditor import Auditor, lagrangian, worst_case
+from averagefair.game.learner import Learner, Play
+from averagefair.game.protocols import Oracle, Solver
+from averagefair.game.request import Request
+from averagefair.game.solution import Callback, Round, Solution, StopReason
 from averagefair.oracles import RegressionOracle
-from averagefair.protocols import Oracle
-from averagefair.request import Request
-from averagefair.sample import FloatArray
-from averagefair.solvers.iterate import Callback, Round, Solution, StopReason, iterate
-from averagefair.solvers.pool import Pool
-from averagefair.spaces import total_size
-from averagefair.text import counted
+from averagefair.people.backends import total_size
+from averagefair.solvers.column_generation.pool import Pool
+from averagefair.solvers.loop import iterate
 
-# An answer must beat every earlier one by this much, or the earlier one is played again.
+# An answer must beat every earlier one by this much; else the best earlier one is played again.
 _REPLAY_MARGIN = 1e-12
-# B and the step are multiplied by prices, weights and rounds: within this all of it are numbers.
+# B and the step are multiplied by prices, weights and rounds: below this the products are finite.
 _MOST = 1e100
 
 
 @dataclass(frozen=True)
-class ExponentiatedGradient:
-    """No-regret play of the game; :meth:`published` and :meth:`from_theory` set it up.
+class ExponentiatedGradient(Solver):
+    """The paper's no-regret algorithm; set up by :meth:`published` or :meth:`from_theory`.
 
     Parameters
     ----------
     max_rounds : int, default 1000
     dual_bound : float, optional
-        B, the most that the multipliers may add up to. Default: 1 / slack.
+        B, the largest sum of the multipliers. Default: 1 / slack.
     step : float, optional
         The (first) step size eta. Default: 100 / B.
     shrink : bool, default True
-        Shrink the step by a fifth whenever the best gap has not fallen by a fifth over a stretch
-        of rounds that grows by 1.6 each time.
+        Check the best gap from time to time, and shrink the step by a fifth if this gap has not
+        fallen by a fifth since the last check. The round number of each check is 1.6 times that of
+        the check before.
     replay : bool, default True
-        Where the oracle's answer is no better than the best found in earlier rounds, play that
-        one again (of equals the first): a heuristic oracle can fall behind its own past.
+        Play the best earlier answer again (the first of equals) unless the oracle's new answer is
+        better: a heuristic oracle may answer worse than before.
     tol : float, optional
         Stop once the gap is below this. Default: 0.001; None plays all rounds.
     time_limit : float, optional
-        Stop after so many seconds, at the end of a round.
+        Limit in seconds, checked at the end of each round.
     batch_size : int, optional
-        m0: how many fresh tasks the Auditor looks at in each round. The tasks are partitioned at
-        random, each seen once, as in the paper. Default: all tasks in every round.
+        m0: the number of fresh tasks that the Auditor sees in each round. The tasks are partitioned
+        at random, and none is seen twice, as in the paper. Default: all tasks in every round.
     resample : bool, default False
-        Draw each batch anew from all tasks instead of partitioning them.
+        Draw every batch from all tasks instead of partitioning them.
     plan : theory.Plan, optional
-        The theory's constants this solver was made from; :meth:`from_theory` sets it.
+        The theory's constants; set by :meth:`from_theory`.
 
     Notes
     -----
-    Where no oracle is named, it plays with :class:`~averagefair.RegressionOracle`, as in the
-    authors' published runs. The common rate of a round is the paper's 1[sum w > 0], to the letter.
+    The default oracle is :class:`~averagefair.RegressionOracle`, as in the authors' published runs.
+    The common rate of a round is exactly the paper's 1[sum w > 0].
     """
-
-    usual_oracle: ClassVar[Oracle] = RegressionOracle()
 
     max_rounds: int = 1000
     dual_bound: float | None = None
@@ -84,17 +84,23 @@ class ExponentiatedGradient:
     plan: theory.Plan | None = None
 
     @property
-    def slack(self) -> float | None:
-        """The only slack this solver is made for, if it was made from the theory."""
+    def default_alpha(self) -> float | None:  # type: ignore[override]
+        """The only alpha that a solver made by :meth:`from_theory` takes; otherwise None."""
         return None if self.plan is None else self.plan.slack
+
+    @property
+    def default_oracle(self) -> Oracle:  # type: ignore[override]
+        """Least squares, as in the authors' published runs."""
+        return RegressionOracle()
 
     @classmethod
     def published(cls, max_rounds: int = 1000) -> ExponentiatedGradient:
         """Return the setting of the authors' published runs.
 
-        B = 1/alpha, first step 100/B with shrinking, replay, all tasks in every round, an early
-        stop at a gap of 0.001. These come from the record of the authors' program. The paper's
-        text has no replay, no shrinking and no early stop. alpha comes from the estimator.
+        The setting has B = 1/alpha, a first step of 100/B with shrinking, replay, all tasks in
+        every round, and an early stop at a gap of 0.001. These values come from the record of the
+        authors' program. The paper's text has no replay, no shrinking and no early stop. alpha
+        comes from the estimator.
 
         Parameters
         ----------
@@ -116,36 +122,36 @@ class ExponentiatedGradient:
     ) -> ExponentiatedGradient:
         """Return the algorithm with the paper's constants, for n individuals.
 
-        **The theory's alpha is half of ours**: slack = 2 alpha. An estimator that uses this
-        solver has ``alpha`` left unset, or set to 2 alpha. Promised: error <= OPT(slack) + 2 nu
-        and ``|R_i - gamma| <= 3 alpha`` (Theorem "In-sample Accuracy and Fairness"). It holds for
-        certain with an exact oracle, the sample's own rho and all tasks in every round; for
-        outside rho and for fresh batches the paper asks for batches of ``plan.tasks_per_round``
-        tasks, and then promises it with probability 1 - delta.
+        **The theory's alpha is half of ours**: slack = 2 alpha. Leave the estimator's ``alpha``
+        unset, or set it to 2 alpha. The promise is error <= OPT(slack) + 2 nu and
+        ``|R_i - gamma| <= 3 alpha`` (Theorem "In-sample Accuracy and Fairness"). The promise is
+        certain with an exact oracle, the sample's own rho and all tasks in every round. With
+        outside rho or fresh batches, the paper needs batches of ``plan.tasks_per_round`` tasks. The
+        promise then holds with probability 1 - delta.
 
         Parameters
         ----------
         alpha : float in (0, 0.25]
             Half of the slack.
         nu : float in (0, 1]
-            How near to the equilibrium of the game, and so to the least error, to come.
-            T grows with 1 / (alpha nu)^2: see ``plan.rounds`` before you run it.
+            The distance allowed from the game's equilibrium, and so from the least error.
+            T grows with 1 / (alpha nu)^2: look at ``plan.rounds`` before you run it.
         n : int
-            How many individuals; where they are weighted, the sum of their weights (or more, as
-            an error tells, where some weigh less than 1).
+            The number of individuals. With weights: the sum of the weights, or more if some weigh
+            less than 1 (an error then says how many).
         delta, rho_min : float
             For the m0 reported in ``plan.tasks_per_round``: the chance of failure, and (for the
             false-positive and false-negative rates) the smallest rho.
         batch_size : int, optional
             Use fresh batches of this many tasks.
         tol : float, optional
-            End early once the gap is below this. With an exact oracle, the sample's own rho and
-            all tasks in every round, 2 nu carries the promise. Default: play all T rounds.
+            Stop once the gap is below this. With an exact oracle, the sample's own rho and all
+            tasks in every round, ``tol=2 * nu`` keeps the promise. Default: play all T rounds.
 
         Examples
         --------
         >>> solver = ExponentiatedGradient.from_theory(alpha=0.1, nu=0.2, n=10)
-        >>> solver.slack, round(solver.dual_bound, 6), solver.max_rounds
+        >>> solver.default_alpha, round(solver.dual_bound, 6), solver.max_rounds
         (0.2, 14.0, 343715)
         >>> solver.plan.tasks_per_round
         183643
@@ -170,19 +176,21 @@ class ExponentiatedGradient:
             if getattr(self, name) is not None:
                 positive_number(name, getattr(self, name))
         for name in ("dual_bound", "step"):
-            given = getattr(self, name)
-            if given is not None and not 1.0 / _MOST <= given <= _MOST:
+            value = getattr(self, name)
+            if value is not None and not 1.0 / _MOST <= value <= _MOST:
                 raise InputError(
                     f"`{name}` must lie between {1.0 / _MOST:g} and {_MOST:g}, so that multipliers "
-                    f"and theta stay numbers; got {given!r}."
+                    f"and theta stay finite; got {value!r}."
                 )
         if self.batch_size is not None and self.replay:
             raise InputError(
-                "replay compares plays on the same tasks, but batch_size gives each round its own. "
-                "Set replay=False."
+                "replay compares plays on the same tasks, but with batch_size each round has other "
+                "tasks. Set replay=False."
             )
         if self.resample and self.batch_size is None:
-            raise InputError("resample=True needs a batch_size: how many tasks to draw a round.")
+            raise InputError(
+                "resample=True needs a batch_size, the number of tasks to draw in each round."
+            )
 
     def solve(
         self,
@@ -198,19 +206,19 @@ class ExponentiatedGradient:
         ----------
         learner : Learner
         request : Request
-            What is asked for; this solver holds everybody to alpha.
+            alpha alone: this solver takes neither beta nor max_influence.
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
-            Where batches of tasks are drawn from. Default: seed 0.
+            Source of the batches of tasks. Default: seed 0.
         """
         request.refuse_exceptions("ExponentiatedGradient")
         alpha = request.alpha
-        if self.slack is not None and not np.isclose(self.slack, alpha, rtol=1e-9):
+        if self.default_alpha is not None and not np.isclose(self.default_alpha, alpha, rtol=1e-9):
             raise InputError(
-                f"alpha={alpha!r} was asked for, but this solver was set up for a slack of "
-                f"{self.slack!r}, twice the theory's alpha it was made from. "
-                f"Leave the estimator's alpha unset, or set it to {self.slack!r}."
+                f"alpha={alpha!r} was requested, but this solver was made by from_theory for a "
+                f"slack of {self.default_alpha!r}, twice the theory's alpha. "
+                f"Leave the estimator's alpha unset, or set it to {self.default_alpha!r}."
             )
         multiplicities = learner.constraints.multiplicities
         self._check_plan(multiplicities)
@@ -223,7 +231,7 @@ class ExponentiatedGradient:
         trace = iterate(
             run, max_rounds=self.max_rounds, time_limit=self.time_limit, callback=callback
         )
-        # An interrupt may have cut a round short: only those on record count.
+        # An interrupt may have ended a round half-way: count only the rounds in the history.
         counts = np.bincount(run.picks[: len(trace.history)])
         played = len(counts)
         space, average = learner.constraints.space, run.multipliers()
@@ -246,15 +254,15 @@ class ExponentiatedGradient:
         )
 
     def _reason(self, reason: StopReason) -> StopReason:
-        """Return why the run ended: without a tolerance the rounds are a plan, not a limit."""
+        """Return why the run ended; without a tolerance, ``max_rounds`` is a plan, not a limit."""
         planned = reason is StopReason.ROUNDS and self.tol is None
         return StopReason.PLAN if planned else reason
 
     def _check_plan(self, multiplicities: FloatArray) -> None:
-        """Refuse a plan made for fewer individuals: its T would not carry the promise.
+        """Refuse a plan made for fewer individuals: its T is too small for the promise.
 
-        The Auditor starts with a share c_k / (1 + 2 sum c) on each multiplier of a person who
-        stands for c_k; the paper's log(2n + 1) is the logarithm of the smallest share's inverse.
+        A person who stands for c_k people starts with the share c_k / (1 + 2 sum c) on each
+        multiplier. The paper's log(2n + 1) is the logarithm of the smallest share's inverse.
         """
         if self.plan is None or multiplicities.size == 0:
             return
@@ -262,7 +270,7 @@ class ExponentiatedGradient:
         needed = ceil((inverse - 1.0) / 2.0 - 1e-6)
         if needed > self.plan.n:
             raise InputError(
-                f"from_theory was told n={self.plan.n}, but these individuals (and their weights) "
+                f"from_theory was given n={self.plan.n}, but these individuals (and their weights) "
                 f"need n={needed}: the number of rounds grows with log(2n + 1)."
             )
 
@@ -276,7 +284,7 @@ class ExponentiatedGradient:
         if self.resample:
             if size > m:
                 raise InputError(
-                    f"batch_size must be at most {m}, the tasks there are; got {size}."
+                    f"batch_size must be at most {m}, the number of tasks; got {size}."
                 )
             return (rng.choice(tasks, size, replace=False) for _ in range(self.max_rounds))
         needed = self.max_rounds * size
@@ -285,14 +293,14 @@ class ExponentiatedGradient:
                 f"{counted(self.max_rounds, 'round')} with a fresh batch of "
                 f"{counted(size, 'task')} each need {counted(needed, 'task')}, but there are {m}: "
                 "a partition uses every task once. Lower max_rounds or batch_size, set "
-                "resample=True to draw the batches anew each round, or leave batch_size unset to "
-                "use all tasks every round."
+                "resample=True to draw every batch from all tasks, or leave batch_size unset to "
+                "use all tasks in every round."
             )
         return iter(rng.permutation(tasks)[:needed].reshape(-1, size))
 
 
 class _Game:
-    """One run: the averages of both players' plays so far, and the Auditor's state."""
+    """One run: the sums of both players' plays so far, and the Auditor's state."""
 
     def __init__(
         self,
@@ -300,10 +308,10 @@ class _Game:
         auditor: Auditor,
         step: float,
         batches: Iterator[NDArray[np.intp]] | None,
-        rules: ExponentiatedGradient,
+        settings: ExponentiatedGradient,
     ) -> None:
         self.learner, self.auditor, self.step_size = learner, auditor, step
-        self.batches, self.rules = batches, rules
+        self.batches, self.settings = batches, settings
         self.constraints = learner.constraints
         n = len(self.constraints)
         self.pool = Pool(self.constraints)
@@ -335,8 +343,8 @@ class _Game:
         return now
 
     def finished(self) -> StopReason | None:
-        """End once the gap is below the tolerance, after two rounds at least."""
-        tol = self.rules.tol
+        """Stop once the gap is below the tolerance, after at least two rounds."""
+        tol = self.settings.tol
         reached = tol is not None and self.gap < tol and len(self.picks) > 1
         return StopReason.TOLERANCE if reached else None
 
@@ -345,8 +353,8 @@ class _Game:
         return self.multiplier_sum / len(self.picks)
 
     def _choose(self, play: Play) -> int:
-        """Return the pool's row of this round's play: the oracle's answer, or a better old one."""
-        if self.rules.replay and len(self.pool):
+        """Return the row of this round's play in the pool: the new answer, or a better old one."""
+        if self.settings.replay and len(self.pool):
             values = self.pool.values(play.weights)
             best = int(values.argmin())
             value = self.learner.lagrangian(play, play.weights, slack=0.0)
@@ -357,7 +365,7 @@ class _Game:
     def _add_up(self, play: Play, multipliers: Any) -> None:
         self.common_rate_sum += play.common_rates
         self.multiplier_sum += multipliers
-        # A batch may say nothing about somebody, or about anybody: no rate, no error.
+        # In a batch, people without a label have no rate, and a batch without labels has no error.
         known = not np.isnan(play.error)
         self.error_sum += play.error if known else 0.0
         self.error_count += known
@@ -371,13 +379,13 @@ class _Game:
         self.rate_count += xp.astype(defined, xp.float64)
 
     def _standing(self, answer: Play) -> Round:
-        """Measure the averages so far; ``answer`` is the oracle's, replayed or not."""
+        """Measure the average of all plays so far; ``answer`` is the oracle's in this round."""
         count, slack = len(self.picks), self.auditor.slack
         error = self.error_sum / max(1, self.error_count)
         common_rates = self.common_rate_sum / count
         common = self.constraints.expand(common_rates)
         xp = self.space.xp
-        # Whoever has not been measured yet violates nothing.
+        # People who have not been measured yet violate nothing.
         measured = self.rate_count > 0
         average = xp.where(
             measured, self.rate_sum / xp.where(measured, self.rate_count, 1.0), common
@@ -395,15 +403,15 @@ class _Game:
         return Round(count, error, self.constraints.spread(average), gap, slack)
 
     def _raise_lower(self, play: Play) -> None:
-        """Take over the bound on OPT that a best response proves (see Learner.dual_value)."""
+        """Raise the lower bound on OPT if this best response proves more (Learner.dual_value)."""
         value = self.learner.lagrangian(play, play.weights, self.auditor.slack)
         if value > self.lower:
             self.lower, self.lower_at = value, play.weights
 
     def _adapt(self, round_: int, gap: float) -> None:
-        """Shrink the step where the gap has stopped falling (``round_`` counts from 0)."""
+        """Shrink the step if the gap has stopped falling (``round_`` counts from 0)."""
         self.best_gap = min(self.best_gap, gap)
-        if self.rules.shrink and round_ >= 1.6 * self.checked_round:
+        if self.settings.shrink and round_ >= 1.6 * self.checked_round:
             if self.best_gap > 0.8 * self.checked_gap:
                 self.step_size *= 0.8
             self.checked_round, self.checked_gap = round_, self.best_gap

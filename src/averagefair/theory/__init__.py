@@ -1,9 +1,9 @@
 """The paper's constants, bounds and sample sizes, as functions of plain numbers.
 
-Throughout this module ``alpha`` is *the theory's alpha*. AIF-Learn lets every individual's rate lie
-within a slack of 2 alpha of the common rate gamma (the paper's empirical fair learning problem),
-while elsewhere in the library ``alpha`` names that slack itself. To use a function here with a
-user-facing ``alpha``, pass half of it; :func:`slack` is the way back.
+Throughout this module ``alpha`` is *the theory's alpha*. In the paper's empirical fair learning
+problem, every individual's rate must lie within a slack of 2 alpha of the common rate gamma.
+Elsewhere in the library, ``alpha`` names that slack itself. So pass half of a user-facing ``alpha``
+to the functions here; :func:`slack` converts back.
 
 Every guarantee assumes an exact cost-sensitive oracle and the constants given here. Logarithms are
 natural. The numbers are worst cases, and large.

@@ -1,4 +1,4 @@
-"""What the paper's theorems promise, in figures."""
+"""The promises of the paper's theorems, as numbers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from averagefair.theory.ranges import real
 
 @dataclass(frozen=True)
 class Promise:
-    """What a theorem promises; a deviation or share of 1, or a probability of 0, is no promise.
+    """A theorem's promise. It says nothing if deviation or share is 1, or probability is 0.
 
-    FPAIF's theorems have the same shape, for false-positive rates.
+    The theorems for false-positive rates (FPAIF) make promises of the same form.
 
     Attributes
     ----------
     deviation : float
-        How far a rate lies from the common rate at most.
+        Largest distance of a rate from the common rate.
     share : float
-        The share of individuals of whom that need not hold.
+        The share of individuals left without this promise.
     probability : float
-        How likely it is that the promise holds.
+        The probability that the promise holds.
     error_excess : float, or None
-        How much above OPT the error lies at most; None where no constant is derived.
+        The error is at most OPT, the least error under the constraint, plus this value. None if
+        no constant is known, or if ``nu`` was not given.
     """
 
     deviation: float
@@ -38,22 +39,25 @@ def _promise(
 
 
 def in_sample(alpha: float, nu: float, delta: float) -> Promise:
-    """For the training individuals and tasks: 3 alpha for everyone, error at most OPT + 2 nu.
+    """For training individuals and tasks: everyone within 3 alpha, error at most OPT + 2 nu.
 
-    Theorem In-sample Accuracy and Fairness; OPT is for rates within 2 alpha of a common one.
-    Assumes batches of :func:`tasks_per_round`. It is certain if every round looks at all tasks, and
-    the Learner uses the sample's own shares rho. Error rates have no other: all tasks count. For
-    false-positive and false-negative rates the sample's own are the library's default. No number
-    of tasks is needed then; outside estimates of rho need m of :func:`tasks_needed`.
+    This is the theorem In-sample Accuracy and Fairness. OPT is the least error with all rates
+    within 2 alpha of a common rate. The promise assumes batches of :func:`tasks_per_round` tasks.
+
+    Suppose that every round looks at all tasks, and the Learner uses the sample's own shares rho of
+    tasks that count. Then the promise is certain, for any number of tasks. For error rates all
+    tasks count, so the shares are always the sample's own. For false-positive and false-negative
+    rates the library uses the sample's own shares by default. With outside estimates of rho, the
+    promise needs at least :func:`tasks_needed` tasks.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
 
     Examples
     --------
@@ -64,10 +68,11 @@ def in_sample(alpha: float, nu: float, delta: float) -> Promise:
 
 
 def over_new_individuals(alpha: float, beta: float, delta: float) -> Promise:
-    """For all individuals and the training tasks: 5 alpha for all but a share beta.
+    """For all individuals and the training tasks: all but a share beta within 5 alpha.
 
-    Theorem Generalization over P; error OPT + O(nu) + O(alpha beta), OPT for rates within alpha of
-    a common one. Assumes, for the fairness part, n of :func:`individuals_needed`.
+    This is the theorem Generalization over P. The error is at most OPT + O(nu) + O(alpha beta).
+    OPT is the least error with all rates within alpha of a common rate. The fairness part assumes
+    at least :func:`individuals_needed` individuals.
 
     Parameters
     ----------
@@ -76,7 +81,7 @@ def over_new_individuals(alpha: float, beta: float, delta: float) -> Promise:
     beta : float in (0, 1)
         The share of individuals left without a promise.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The promise fails with probability at most 5 delta.
 
     Examples
     --------
@@ -87,27 +92,28 @@ def over_new_individuals(alpha: float, beta: float, delta: float) -> Promise:
 
 
 def over_new_tasks(alpha: float, delta: float, nu: float | None = None) -> Promise:
-    """For the training individuals and all tasks: 4 alpha for everyone.
+    """For the training individuals and all tasks: everyone within 4 alpha.
 
-    Theorem Generalization over Q; OPT is for rates within alpha of a common one. Assumes m of
-    :func:`tasks_needed`. The paper leaves the error as OPT + O(nu). With the m0 and T given here
-    the excess is at most 2 nu + 1.05 nu / B, for B of :func:`dual_bound`. The proof's terms are:
+    This is the theorem Generalization over Q. OPT is the least error with all rates within alpha of
+    a common rate. The promise assumes at least :func:`tasks_needed` training tasks. The paper gives
+    the error only as OPT + O(nu). With m0 of :func:`tasks_per_round` and T of :func:`rounds`, the
+    excess is at most 2 nu + 1.05 nu / B, where B is :func:`dual_bound`. The terms of the proof are:
 
     - 2 nu, in sample;
-    - 2 sqrt(log(4nT / delta) / (2 m0)) for the learned mapping. That is
-      nu / B times sqrt(1 + log(2) / log(2nT / delta)), at most 1.037 nu / B because T >= 5696;
-    - sqrt(log(2 / delta) / (2 m0 T)) for the best one: at most nu / (2 B sqrt(T)).
+    - 2 sqrt(log(4nT / delta) / (2 m0)) for the learned mapping. This equals nu / B times
+      sqrt(1 + log(2) / log(2nT / delta)), which is at most 1.037 nu / B because T >= 5696;
+    - sqrt(log(2 / delta) / (2 m0 T)) for the best mapping: at most nu / (2 B sqrt(T)).
 
-    The larger m0 for false-positive rates makes the last two smaller still.
+    For false-positive rates m0 is larger, which makes the last two terms smaller.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The promise fails with probability at most 6 delta.
     nu : float in (0, 1], optional
-        The distance from equilibrium to accept. Default: the promise has no error excess.
+        The accepted distance from equilibrium. Default: leave the error excess out.
 
     Examples
     --------
@@ -123,20 +129,20 @@ def over_new_tasks(alpha: float, delta: float, nu: float | None = None) -> Promi
 
 
 def over_both(alpha: float, beta: float, delta: float) -> Promise:
-    """For all individuals and all tasks: 6 alpha for all but a share 2 beta.
+    """For all individuals and all tasks: all but a share 2 beta within 6 alpha.
 
-    Theorem Simultaneous Generalization over P and Q; error as in :func:`over_new_individuals`.
-    Assumes both sample sizes at once, of :func:`sizes_for_both`: n grows linearly in m, and m only
-    with log n.
+    This is the theorem Simultaneous Generalization over P and Q. The bound on the error is that of
+    :func:`over_new_individuals`. The promise assumes both sample sizes of :func:`sizes_for_both`.
+    The n needed grows about linearly in m, and the m needed only with powers of log n.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     beta : float in (0, 1)
-        The share of individuals left without a promise.
+        Half the share of individuals left without a promise.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The promise fails with probability at most 12 delta.
 
     Examples
     --------

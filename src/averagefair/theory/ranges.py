@@ -1,18 +1,18 @@
-"""Which numbers the theory's functions take, and how they refuse others."""
+"""Check the numbers that the theory's functions take."""
 
 from __future__ import annotations
 
 import math
 from numbers import Real
 
-from averagefair.checks import whole_number
+from averagefair._util.checks import whole_number
 from averagefair.errors import InputError
 
 _REALS = {
     "alpha": (0.25, "]", "It is half the slack; at a slack of 0.5 the constraint never binds."),
-    "nu": (1.0, "]", "It is the distance from equilibrium to accept, such as 0.1."),
+    "nu": (1.0, "]", "It is the accepted distance from equilibrium, such as 0.1."),
     "beta": (1.0, ")", "It is the share of individuals left without a promise, such as 0.05."),
-    "delta": (1.0, ")", "It is the chance of failure to accept, such as 0.05."),
+    "delta": (1.0, ")", "It is the accepted chance of failure, such as 0.05."),
     "rho_min": (1.0, "]", "Leave out individuals for whom no task counts towards the rate."),
     "rho_inf": (1.0, "]", "Leave out individuals for whom no task counts towards the rate."),
     "rho_hat_min": (1.0, "]", "Leave out individuals for whom no task counts towards the rate."),
@@ -30,7 +30,7 @@ _COUNTS = {
 
 
 def real(name: str, value: float) -> float:
-    """Return the number, or refuse what lies outside its range."""
+    """Return the value as a float, or refuse it if it lies outside its range."""
     top, end, remedy = _REALS[name]
     number = isinstance(value, Real) and not isinstance(value, bool)
     if number and (0 < value < top or (end == "]" and value == top)):
@@ -39,18 +39,18 @@ def real(name: str, value: float) -> float:
 
 
 def count(name: str, value: int) -> int:
-    """Return the whole number, or refuse what is none."""
+    """Return the value if it is a positive whole number, or refuse it."""
     return whole_number(name, value, remedy=_COUNTS[name])
 
 
 def whole(what: str, value: float) -> int:
-    """Round up, or refuse what is beyond all numbers."""
+    """Round up, or refuse infinity and NaN."""
     if math.isfinite(value):
         return math.ceil(value)
     raise InputError(f"{what} must be finite; got {value!r}. Use larger alpha, nu, beta, rho_min.")
 
 
 def hoeffding(events: int, m0: int, delta: float) -> float:
-    """Return sqrt(log(events / delta) / (2 m0)): how far means of m0 draws are off at most."""
+    """Return sqrt(log(events / delta) / (2 m0)): Hoeffding's bound on means of m0 draws."""
     log = math.log(events) - math.log(real("delta", delta))
     return math.sqrt(log / (2 * count("m0", m0)))

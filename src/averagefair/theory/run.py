@@ -1,4 +1,4 @@
-"""The constants of AIF-Learn and FPAIF-Learn: how long to run, with which step, on which tasks."""
+"""The constants of AIF-Learn and FPAIF-Learn: rounds, step size and numbers of tasks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def slack(alpha: float) -> float:
 
 
 def dual_bound(alpha: float, nu: float) -> float:
-    """Largest l1 norm B of the multipliers, such that a nu-equilibrium is fair within 3 alpha.
+    """Largest l1 norm B of the multipliers; it makes a nu-equilibrium fair within 3 alpha.
 
-    B = (1 + 2 nu) / alpha (Algorithm AIF-Learn). At a nu-equilibrium no rate is further than
-    2 alpha + (1 + 2 nu) / B from the common one (proof of In-sample Accuracy and Fairness).
+    B = (1 + 2 nu) / alpha (Algorithm AIF-Learn). At a nu-equilibrium every rate is within
+    2 alpha + (1 + 2 nu) / B of the common rate (proof of In-sample Accuracy and Fairness).
     FPAIF-Learn uses the same B, and the same T and eta below.
 
     Parameters
@@ -38,7 +38,7 @@ def dual_bound(alpha: float, nu: float) -> float:
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
 
     Examples
     --------
@@ -49,17 +49,17 @@ def dual_bound(alpha: float, nu: float) -> float:
 
 
 def rounds(alpha: float, nu: float, n: int) -> int:
-    """Enough rounds T for the Auditor's regret, sampling apart, to be at most nu / 2.
+    """Return T, the rounds that bring the Auditor's regret, without sampling term, to nu / 2.
 
-    T = 16 B^2 (1 + 2 alpha)^2 log(2n + 1) / nu^2, rounded up (Algorithm AIF-Learn). Assumes the
-    learning rate of :func:`step_size`.
+    T = 16 B^2 (1 + 2 alpha)^2 log(2n + 1) / nu^2, rounded up (Algorithm AIF-Learn). This assumes
+    the learning rate of :func:`step_size`.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     n : int
         Number of individuals.
 
@@ -73,7 +73,7 @@ def rounds(alpha: float, nu: float, n: int) -> int:
 
 
 def step_size(alpha: float, nu: float) -> float:
-    """Auditor's learning rate eta: after :func:`rounds` both terms of its regret are nu / 4.
+    """Return eta, the Auditor's learning rate; after :func:`rounds` both regret terms are nu / 4.
 
     eta = nu / (4 (1 + 2 alpha)^2 B) (Algorithm AIF-Learn).
 
@@ -82,7 +82,7 @@ def step_size(alpha: float, nu: float) -> float:
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
 
     Examples
     --------
@@ -105,16 +105,18 @@ def auditor_regret(
 ) -> float:
     """Upper bound on the Auditor's average regret over T rounds of exponentiated gradient.
 
-    B log(2n + 1) / (eta T) + eta B (1 + 2 alpha)^2, and when each round looks at a batch of m0
-    tasks only, a sampling term: B sqrt(log(2nT / delta) / (2 m0)) for error rates, with probability
-    1 - delta (lemma Regret of the Auditor); given ``rho_hat_min``,
-    (2B / rho_hat_min) sqrt(log(8nT / delta) / (2 m0)) for false-positive rates, with probability
-    1 - delta / 2 (the same lemma for FPAIF).
+    The bound is B log(2n + 1) / (eta T) + eta B (1 + 2 alpha)^2. If each round looks at a batch of
+    m0 tasks, a sampling term is added:
 
-    The sampling term is the lemma's as stated. It assumes that a batch is an independent draw from
-    the training tasks even given the earlier batches. Its proof takes two multiplier vectors to be
-    at most B apart in l1 norm, where the triangle inequality gives 2B: an m0 four times as large
-    covers that.
+    - for error rates B sqrt(log(2nT / delta) / (2 m0)), with probability 1 - delta (lemma Regret of
+      the Auditor);
+    - for false-positive rates, given ``rho_hat_min``, (2B / rho_hat_min) sqrt(log(8nT / delta) /
+      (2 m0)), with probability 1 - delta / 2 (the same lemma for FPAIF).
+
+    The sampling term is as the lemma states it. The lemma assumes that a batch is an independent
+    draw from the training tasks, even given the earlier batches. The lemma's proof takes two
+    multiplier vectors to be at most B apart in l1 norm, but the triangle inequality gives 2B. An m0
+    four times as large covers the difference.
 
     Parameters
     ----------
@@ -131,9 +133,9 @@ def auditor_regret(
     m0 : int, optional
         Number of tasks in a round's batch, as from :func:`tasks_per_round`. Default: all tasks.
     delta : float in (0, 1), optional
-        The chance of failure to accept; needed with ``m0``.
+        The accepted chance of failure; needed with ``m0``.
     rho_hat_min : float in (0, 1], optional
-        The smallest individual share of training tasks that count, for false-positive rates.
+        For false-positive rates only: the smallest individual share of training tasks that count.
 
     Examples
     --------
@@ -162,9 +164,9 @@ def learner_regret(
 ) -> float:
     """Upper bound on the Learner's average regret in FPAIF-Learn, with probability 1 - delta / 2.
 
-    (4B / rho_tilde_min) sqrt(log(8nT / delta) / (2 m0)) (lemma Regret of the Learner).
-    Assumes that the Learner's outside estimates are as close as :func:`rho_estimate_error`. In
-    AIF-Learn the Learner's best responses are exact: its regret is 0.
+    The bound is (4B / rho_tilde_min) sqrt(log(8nT / delta) / (2 m0)) (lemma Regret of the Learner).
+    It assumes that the Learner's outside estimates are within :func:`rho_estimate_error` of the
+    true shares rho. In AIF-Learn the Learner's best responses are exact, so this regret is 0.
 
     Parameters
     ----------
@@ -177,9 +179,9 @@ def learner_regret(
     m0 : int
         Number of tasks in a round's batch, as from :func:`tasks_per_round`.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
     rho_tilde_min : float in (0, 1]
-        The smallest of the Learner's outside estimates.
+        The smallest of the Learner's outside estimates of the shares rho.
 
     Examples
     --------
@@ -193,10 +195,11 @@ def learner_regret(
 def rho_estimate_error(n: int, m0: int, delta: float | None = None) -> float:
     """How close FPAIF-Learn's outside estimates must be to each individual's true share rho.
 
-    sqrt(log(n) / (2 m0)) (the assumption on rho_tilde). A batch of m0 tasks set aside does not
-    promise this much: Hoeffding's bound over n individuals gives sqrt(log(2n / delta) / (2 m0))
-    with probability 1 - delta. That is the answer when ``delta`` is given; the proof of
-    :func:`learner_regret` can use it instead.
+    The paper assumes a distance of at most sqrt(log(n) / (2 m0)) (the assumption on rho_tilde).
+    Estimates from m0 tasks set aside are not guaranteed to be this close. For them, Hoeffding's
+    bound over n individuals gives sqrt(log(2n / delta) / (2 m0)) with probability 1 - delta. Given
+    ``delta``, the function returns this larger bound. The proof of :func:`learner_regret` can use
+    the larger bound instead.
 
     Parameters
     ----------
@@ -205,7 +208,7 @@ def rho_estimate_error(n: int, m0: int, delta: float | None = None) -> float:
     m0 : int
         Number of tasks set aside for the estimates.
     delta : float in (0, 1), optional
-        The chance of failure to accept. Default: the assumption as the paper states it.
+        The accepted chance of failure. Default: the assumption as the paper states it.
 
     Examples
     --------
@@ -219,34 +222,39 @@ def rho_estimate_error(n: int, m0: int, delta: float | None = None) -> float:
 def tasks_per_round(
     alpha: float, nu: float, n: int, delta: float, rho_min: float | None = None
 ) -> int:
-    """Tasks m0 in each round's fresh batch that make the average plays a nu-equilibrium.
+    """Return m0, the number of tasks in each round's fresh batch that gives a nu-equilibrium.
 
-    For error rates m0 = 2 B^2 log(2nT / delta) / nu^2, rounded up: the sampling term of
-    :func:`auditor_regret` is then nu / 2, like the rest of it (proof of Average Play
-    Characterization).
+    The nu-equilibrium is the pair of average plays; a play is what a player chooses in one round.
+    For error rates m0 = 2 B^2 log(2nT / delta) / nu^2, rounded up. The sampling term of
+    :func:`auditor_regret` is then nu / 2, and its other terms add up to nu / 2 as well (proof of
+    Average Play Characterization).
 
-    For false-positive rates the paper has O(log(nT / delta) / (alpha nu rho_min)^2). To be
-    explicit, let s be the root of log(8nT / delta) / (2 m0). If rho_tilde_min and rho_hat_min are
-    at least rho_min / 2, the Learner's regret is at most 8 B s / rho_min and the Auditor's sampling
-    term at most 4 B s / rho_min. These add up to nu / 2 when s = nu rho_min / (24 B), that is when
-    m0 = 288 B^2 log(8nT / delta) / (nu rho_min)^2. The two conditions follow: rho_tilde is within
-    sqrt(log(n) / (2 m0)) <= s of rho by assumption, rho_hat is within s of it on the event of the
-    Learner's lemma, and s <= rho_min / 288 because B >= 12 nu.
+    For false-positive rates the paper gives only O(log(nT / delta) / (alpha nu rho_min)^2). The
+    constant is found as follows. Let s be the square root of log(8nT / delta) / (2 m0). Suppose
+    that rho_tilde_min and rho_hat_min are at least rho_min / 2. Then the Learner's regret is at
+    most 8 B s / rho_min, and the Auditor's sampling term is at most 4 B s / rho_min. Their sum is
+    nu / 2 when s = nu rho_min / (24 B), that is when
+    m0 = 288 B^2 log(8nT / delta) / (nu rho_min)^2.
 
-    Assumes what :func:`auditor_regret` assumes, and inherits its caveat.
+    Both conditions hold: s <= rho_min / 288 because B >= 12 nu, and rho_tilde and rho_hat are
+    within s of rho. For rho_tilde this is the paper's assumption, as sqrt(log(n) / (2 m0)) <= s.
+    For rho_hat it holds on the event of the Learner's lemma.
+
+    The assumptions and the caveat of :func:`auditor_regret` apply here too.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     n : int
         Number of individuals.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
     rho_min : float in (0, 1], optional
-        The smallest true share of tasks that count, for false-positive rates.
+        For false-positive rates only: the smallest true share of tasks that count, over
+        individuals.
 
     Examples
     --------
@@ -266,25 +274,27 @@ def tasks_per_round(
 def tasks_needed(
     alpha: float, nu: float, n: int, delta: float, rho_min: float | None = None
 ) -> int:
-    """Training tasks that suffice for :func:`in_sample` with batches: m0 T, or m0 (T + 1).
+    """Return a number of training tasks that suffices for :func:`in_sample` with batches.
 
-    m0 from :func:`tasks_per_round`, T from :func:`rounds` (the assumption on m0). For error rates m
-    suffices for :func:`over_new_tasks` as well: 2 sqrt(log(4nT / delta) / (2 m0)), the most that a
-    rate moves between training and new tasks, is below alpha. For false-positive rates one further
-    batch F_0 of m0 tasks is counted, which is set aside to estimate the shares.
+    It is m0 T for error rates, with m0 of :func:`tasks_per_round` and T of :func:`rounds` (the
+    assumption on m0). This number suffices for :func:`over_new_tasks` as well: rates on new tasks
+    and on training tasks differ by at most 2 sqrt(log(4nT / delta) / (2 m0)), which is below alpha.
+    For false-positive rates the number is m0 (T + 1): one more batch, F_0, is set aside to estimate
+    the shares.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     n : int
         Number of individuals.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
     rho_min : float in (0, 1], optional
-        The smallest true share of tasks that count, for false-positive rates.
+        For false-positive rates only: the smallest true share of tasks that count, over
+        individuals.
 
     Examples
     --------
@@ -297,7 +307,7 @@ def tasks_needed(
 
 @dataclass(frozen=True)
 class Plan:
-    """All that the theory asks of a run, for given alpha, nu, n and delta; see :func:`plan`.
+    """The constants that the theory requires of a run; see :func:`plan`.
 
     Attributes
     ----------
@@ -306,7 +316,7 @@ class Plan:
     n : int
         As given.
     slack : float
-        How far each rate may lie from the common rate: :func:`slack`.
+        Largest allowed distance of a rate from the common rate: :func:`slack`.
     dual_bound : float
         The multipliers' largest l1 norm: :func:`dual_bound`.
     rounds : int
@@ -316,11 +326,11 @@ class Plan:
     tasks_per_round : int
         Tasks in each round's batch: :func:`tasks_per_round`.
     tasks_needed : int
-        Training tasks in all, those set aside among them: :func:`tasks_needed`.
+        Training tasks in all, including tasks set aside: :func:`tasks_needed`.
     promised_deviation : float
-        How far from the common rate everybody's rate is promised to lie at most: 3 alpha.
+        Promised largest distance of a rate from the common rate: 3 alpha.
     promised_excess_error : float
-        How much above OPT the error is promised to lie at most: 2 nu.
+        Promised bound on the error minus OPT: 2 nu.
     """
 
     alpha: float
@@ -339,20 +349,21 @@ class Plan:
 def plan(
     alpha: float, nu: float, n: int, *, delta: float = 0.05, rho_min: float | None = None
 ) -> Plan:
-    """Return the constants of AIF-Learn (FPAIF-Learn, given ``rho_min``) in one piece.
+    """Return all constants of AIF-Learn (FPAIF-Learn, given ``rho_min``) together.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     n : int
         Number of individuals.
     delta : float in (0, 1), default 0.05
-        The chance of failure to accept.
+        The accepted chance of failure.
     rho_min : float in (0, 1], optional
-        The smallest true share of tasks that count, for false-positive rates.
+        For false-positive rates only: the smallest true share of tasks that count, over
+        individuals.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How many individuals and tasks the generalisation theorems ask for."""
+"""Numbers of individuals and tasks that the generalisation theorems need."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from averagefair.theory.run import rounds, tasks_needed
 
 
 def sparse_support(n: int, m: int, alpha: float, delta: float) -> int:
-    """Draws r per task from the learned mixture that keep every cell within alpha of it.
+    """Return r, the draws per task that keep every cell within alpha of the learned mixture.
 
-    r = log(12nm / delta) / (2 alpha^2), rounded up (proof of Generalization over P). This holds for
-    all nm cells of any n individuals with probability 1 - delta / 6 over the draws, and so for
-    individual error and false-positive rates alike.
+    r = log(12nm / delta) / (2 alpha^2), rounded up (proof of Generalization over P). With
+    probability 1 - delta / 6 over the draws, all nm cells of any n individuals are within alpha. So
+    individual error rates and false-positive rates are within alpha too.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def sparse_support(n: int, m: int, alpha: float, delta: float) -> int:
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
 
     Examples
     --------
@@ -40,38 +40,42 @@ def sparse_support(n: int, m: int, alpha: float, delta: float) -> int:
 def individuals_needed(
     alpha: float, nu: float, beta: float, delta: float, m: int, vc_dimension: int
 ) -> int:
-    """Individuals n from which on fairness carries over from them to the whole population.
+    """Return the number of individuals from which fairness carries over to the whole population.
 
-    With n or more individuals drawn independently, whatever the m tasks, with probability 1 -
-    delta: if all of them are within 3 alpha of the common rate (:func:`in_sample`), then all but a
-    share beta of the population is within 5 alpha. This is the fairness part of Generalization over
-    P, where n is O~((m d + log(1 / (nu^2 delta))) / (alpha beta)^2). Its proof applies the lemma
-    Uniform Convergence at beta / 2 and delta / 3, for which it suffices that::
+    Draw n or more individuals independently, with any m tasks. Suppose that all of them are within
+    3 alpha of the common rate (:func:`in_sample`). Then all but a share beta of the population is
+    within 5 alpha. This implication holds with probability 1 - delta over the draw.
+
+    This is the fairness part of Generalization over P, where n is
+    O~((m d + log(1 / (nu^2 delta))) / (alpha beta)^2). The proof applies the lemma Uniform
+    Convergence at beta / 2 and delta / 3. For the lemma it suffices that::
 
         (2en / d)^(d r m) (T + 1) 4 exp(-n beta^2 / 32) <= delta / 6,
 
-    with r from :func:`sparse_support`, T from :func:`rounds`, d the VC dimension and Sauer's lemma
-    as (eN / d)^d for N = 2n points. The proof's other demands on n follow: 2 exp(-n beta^2 / 8) <=
-    1/2 for the two-sample trick, 2 exp(-n beta^2 / 2) <= delta / 6 for the sparse mixture. The
-    answer is exact, as far as floats resolve n: the inequality fails at n - 1, and holds from n on.
+    where r is :func:`sparse_support`, T is :func:`rounds` and d is the VC dimension. Sauer's lemma
+    is used as (eN / d)^d for N = 2n points. This inequality implies the proof's other two
+    conditions on n: 2 exp(-n beta^2 / 8) <= 1/2 for the two-sample trick, and
+    2 exp(-n beta^2 / 2) <= delta / 6 for the sparse mixture. The result is exact up to
+    floating-point precision: the inequality fails at n - 1, and holds at n and above.
 
-    The paper leaves the error as OPT + O(nu) + O(alpha beta), and so does this. With batches, the
-    promise :func:`in_sample` also needs m of :func:`tasks_needed`, which grows with n.
+    The paper gives the error only as OPT + O(nu) + O(alpha beta); this function does not compute
+    it. With batches, :func:`in_sample` also needs at least :func:`tasks_needed` tasks. That number
+    grows with n.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     beta : float in (0, 1)
         The share of individuals left without a promise.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
     m : int
         Number of tasks.
     vc_dimension : int
-        Of the class of classifiers; for linear thresholds the number of features plus one.
+        The VC dimension of the classifiers; for linear thresholds, the number of features plus one.
 
     Examples
     --------
@@ -85,13 +89,15 @@ def individuals_needed(
         labellings = math.log(2 * math.e * n / d) * r * m * d
         return labellings + math.log(24 * (T + 1)) - math.log(delta) <= rate * n
 
-    # Were r and T one above their unrounded values, the left side would be concave for n >= d and
-    # above the right at n = d: once true, always true. The rounded values plus one bound those.
+    # Suppose r and T are one above their unrounded values. Then the left side is concave for n >= d
+    # and exceeds the right side at n = d. So the inequality, once true, stays true for larger n.
+    # The rounded r + 1 and T + 1 are upper bounds on these values.
     n = d
     while not holds(n, sparse_support(n, m, alpha, delta) + 1, rounds(alpha, nu, n) + 1):
         n = whole("The number of individuals", 2.0 * n)
-    # At fixed r and T it holds from some point on. With those of n - 1, which are no smaller than
-    # those of any number below, either it holds from that point up to n - 1, or n - 1 fails.
+    # For fixed r and T, the inequality holds from some number on. Take r and T at n - 1; they are
+    # no larger for smaller numbers. So either the inequality fails at n - 1, or it holds with the
+    # right r and T from that number up to n - 1.
     while True:
         r, T = sparse_support(n - 1, m, alpha, delta), rounds(alpha, nu, n - 1)
         low, high = d, n
@@ -104,7 +110,7 @@ def individuals_needed(
 
 
 class Sizes(NamedTuple):
-    """How many individuals and tasks it takes; see :func:`sizes_for_both`.
+    """Numbers of individuals and tasks; see :func:`sizes_for_both`.
 
     Attributes
     ----------
@@ -124,30 +130,32 @@ def sizes_for_both(
     *,
     rho_inf: float | None = None,
 ) -> Sizes:
-    """Smallest n and m that meet both conditions of the promise :func:`over_both` at once.
+    """Smallest n and m that meet both conditions of the promise :func:`over_both`.
 
-    Theorem Simultaneous Generalization over P and Q asks for n of :func:`individuals_needed`, which
-    grows with m, and for m of :func:`tasks_needed`, which grows with n. Both functions only grow.
-    So we start from n = 1 and take them in turn: each step stays below every solution, and where
-    the steps end is the smallest. They end, because m grows with log(n) only.
+    The theorem Simultaneous Generalization over P and Q needs n >= :func:`individuals_needed` and
+    m >= :func:`tasks_needed`. The first grows with m, the second with n. Start from n = 1 and apply
+    the two functions in turn. No step exceeds any solution, so the fixed point is the smallest
+    solution. The steps end because m grows only with powers of log n.
 
-    For false-positive rates the theorem has rho_inf = inf_x rho_x, over all individuals x that may
-    come. The other theorems need the smallest share of the training individuals only.
+    For false-positive rates the theorem uses rho_inf, the infimum of rho_x over all individuals x
+    of the population. The other theorems need only the smallest share among the training
+    individuals.
 
     Parameters
     ----------
     alpha : float in (0, 0.25]
         The theory's alpha: half the slack.
     nu : float in (0, 1]
-        The distance from equilibrium to accept.
+        The accepted distance from equilibrium.
     beta : float in (0, 1)
         Half the share of individuals left without a promise.
     delta : float in (0, 1)
-        The chance of failure to accept.
+        The accepted chance of failure.
     vc_dimension : int
-        Of the class of classifiers; for linear thresholds the number of features plus one.
+        The VC dimension of the classifiers; for linear thresholds, the number of features plus one.
     rho_inf : float in (0, 1], optional
-        The smallest true share of tasks that count for anybody, for false-positive rates.
+        For false-positive rates only: the smallest true share of tasks that count, over the
+        population.
 
     Examples
     --------

@@ -1,0 +1,1 @@
+"""The audit: simulated coverage, a worked example, time and memory."""

@@ -1,0 +1,1 @@
+"""Which oracle to use: costs, fits, held-out error and speed."""

@@ -1,0 +1,1 @@
+"""Large tables: one machine, a GPU, scikit-learn oracles, a million decisions."""

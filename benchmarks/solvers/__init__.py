@@ -1,0 +1,1 @@
+"""The solvers: one round, whole runs, growth and memory."""

@@ -1,0 +1,1 @@
+"""Models measured on held-out people and tasks."""

@@ -1,0 +1,278 @@
+"""Generalisation: the trade-off curve on held-out people and tasks, with intervals.
+
+These are the paper's figures of generalisation, with two additions: intervals, and the share of the
+variation on new tasks that is noise from few tasks. On the training tasks the noise cannot be
+estimated, so the figures are as observed. This holds for training people and for new people (see
+auditing/learned.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from averagefair._util.arrays import FloatArray
+from averagefair._util.checks import number_between
+from averagefair._util.frozen import Frozen
+from averagefair.auditing import Audit, audit
+from averagefair.errors import InputError
+from averagefair.evaluation.held_out import Corner, check_parts, corners
+from averagefair.frontier import Frontier, FrontierPoint
+from averagefair.game.rates import Rates
+from averagefair.game.windows import narrowest
+
+CORNERS = {
+    "training": "training",
+    "people": "new people",
+    "tasks": "new tasks",
+    "both": "new people and tasks",
+}
+"""The name of each corner in tables and plots.
+
+A corner combines training or new people with training or new tasks."""
+BETA = 0.05
+"""The share of people left out of ``near``, the distance to a common rate."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CornerCurve(Frozen):
+    """The curve on one corner (kind of people and tasks); arrays have one entry for each alpha.
+
+    Held-out people and tasks have equal weights. Training people and tasks have their training
+    weights; people of weight 0 are left out. With several rates, the figures are for the rate that
+    differs most between people.
+
+    Attributes
+    ----------
+    n, m : int
+        The numbers of people and tasks.
+    alpha : array, shape (k,)
+        As requested.
+    error, error_low, error_high : array, shape (k,)
+        Mean individual error, with its interval over people and tasks. For new people on training
+        tasks, the interval is over people only. The training corner has no interval (NaN).
+    spread : array, shape (k,)
+        Largest minus smallest individual rate.
+    spread_floor : array, shape (k,)
+        The ``spread`` that noise alone would give if all true rates were equal; NaN on training
+        tasks.
+    noise_share : array, shape (k,)
+        Share of the individual rates' variance that is noise from few tasks; NaN on training tasks.
+    sd : array, shape (k,)
+        Standard deviation of the individual rates, as observed.
+    near : array, shape (k,)
+        Distance from a common rate within which all but 5% of the people lie, as observed.
+    floor : array, shape (k,)
+        The ``near`` that noise alone would give if all true rates were equal; NaN on training
+        tasks.
+    denoised : array, shape (k,)
+        A point estimate of ``near`` without the noise; NaN on training tasks.
+    sigma, sigma_low, sigma_high : array, shape (k,)
+        Standard deviation of the true rates, with its interval; NaN on training tasks.
+    learned_tasks : bool
+        Whether the tasks are the training tasks. If so, all figures are as observed.
+    confidence : float
+    """
+
+    n: int
+    m: int
+    alpha: FloatArray
+    error: FloatArray
+    error_low: FloatArray
+    error_high: FloatArray
+    spread: FloatArray
+    spread_floor: FloatArray
+    noise_share: FloatArray
+    sd: FloatArray
+    near: FloatArray
+    floor: FloatArray
+    denoised: FloatArray
+    sigma: FloatArray
+    sigma_low: FloatArray
+    sigma_high: FloatArray
+    learned_tasks: bool = False
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True)
+class Generalisation:
+    """The trade-off curve on training data and on held-out data.
+
+    Attributes
+    ----------
+    training : CornerCurve
+        The training people and tasks.
+    people, tasks, both : CornerCurve or None
+        New people on the training tasks, training people on new tasks, new people on new tasks;
+        None without labels.
+    """
+
+    training: CornerCurve
+    people: CornerCurve | None = None
+    tasks: CornerCurve | None = None
+    both: CornerCurve | None = None
+
+    @property
+    def corners(self) -> dict[str, CornerCurve]:
+        """The corners that have labels, by name."""
+        return {name: curve for name, curve in vars(self).items() if curve is not None}
+
+
+def generalisation(
+    curve: Frontier,
+    *,
+    X_new: Any = None,
+    Y_new_people: Any = None,
+    Y_new_tasks: Any = None,
+    Y_new_both: Any = None,
+    confidence: float = 0.95,
+) -> Generalisation:
+    """Measure a curve on held-out people and tasks, with intervals.
+
+    Parameters
+    ----------
+    curve : Frontier
+    X_new, Y_new_people, Y_new_tasks, Y_new_both
+        As for :func:`averagefair.held_out`.
+    confidence : float, default 0.95
+
+    Examples
+    --------
+    >>> from averagefair import frontier
+    >>> from averagefair.datasets import make_synthetic
+    >>> people = make_synthetic(n=60, m=20, n_holdout=60)
+    >>> curve = frontier(people.X, people.Y, [0.05, 0.1], random_state=0)
+    >>> test = generalisation(curve, X_new=people.X_new, Y_new_people=people.Y_new_people)
+    >>> bool((test.people.error_low < test.people.error).all())
+    True
+    """
+    check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
+    number_between("confidence", confidence)
+    new = {
+        "X_new": X_new,
+        "Y_new_people": Y_new_people,
+        "Y_new_tasks": Y_new_tasks,
+        "Y_new_both": Y_new_both,
+    }
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for point in curve:
+        for corner in corners(point.model, **new):
+            rows.setdefault(corner.name, []).append(_row(point, corner, confidence))
+    measured = {
+        name: _curve(own, confidence, learned=name == "people") for name, own in rows.items()
+    }
+    training = _curve([_training(point) for point in curve], confidence, learned=True)
+    return Generalisation(training, **measured)
+
+
+def same_curve(curve: Frontier, measured: Generalisation | None) -> Generalisation:
+    """Return ``measured``, or the training corner if it is None; refuse that of another curve."""
+    if measured is None:
+        return generalisation(curve)
+    if not isinstance(measured, Generalisation) or not np.array_equal(
+        measured.training.alpha, curve.alphas
+    ):
+        raise InputError(
+            "`measured` must be generalisation(curve, ...) of the same curve, with alphas "
+            f"{', '.join(map(str, curve.alphas))}; got {_describe(measured)}."
+        )
+    return measured
+
+
+def _describe(measured: Any) -> str:
+    if isinstance(measured, Generalisation):
+        return f"one with alphas {', '.join(map(str, measured.training.alpha.tolist()))}"
+    return type(measured).__name__
+
+
+def _curve(rows: list[dict[str, Any]], confidence: float, *, learned: bool) -> CornerCurve:
+    n, m = rows[0].pop("n"), rows[0].pop("m")
+    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
+    return CornerCurve(n=n, m=m, learned_tasks=learned, confidence=confidence, **columns)
+
+
+def _training(point: FrontierPoint) -> dict[str, Any]:
+    model = point.model
+    people = model.training_individuals().individual_weights
+    present = people > 0
+    rates = model.individual_rates_[present].reshape(int(present.sum()), -1).T
+    widest = max(
+        ((near(column, people[present]), _deviation(column, people[present])) for column in rates),
+        default=(np.nan, np.nan),
+    )
+    held_out_only = (
+        *("error_low", "error_high", "spread_floor", "noise_share"),
+        *("floor", "denoised", "sigma", "sigma_low", "sigma_high"),
+    )
+    unknown = dict.fromkeys(held_out_only, np.nan)
+    figures = {
+        "alpha": point.alpha,
+        "error": point.error,
+        "spread": point.spread,
+        "near": widest[0],
+        "sd": widest[1],
+    }
+    m = len(model.task_names_) - len(model.holdout_task_names_)
+    return {"n": int(present.sum()), "m": m, **figures, **unknown}
+
+
+def near(rates: FloatArray, people: FloatArray | None = None) -> float:
+    """Return half the width of the narrowest window with all but a share BETA of the people.
+
+    Parameters
+    ----------
+    rates : array, shape (n,)
+        NaN where undefined.
+    people : array, shape (n,), optional
+        How many people each individual stands for. Default: 1.
+    """
+    people = np.ones(rates.size) if people is None else people
+    rated = ~np.isnan(rates)
+    order = np.argsort(rates[rated])
+    below = np.append(0.0, np.cumsum(people[rated][order]))
+    return narrowest(rates[rated][order], BETA, below).width / 2
+
+
+def _deviation(rates: FloatArray, people: FloatArray) -> float:
+    """Return the standard deviation of rates over people."""
+    rated = ~np.isnan(rates)
+    weights, rates = people[rated], rates[rated]
+    if weights.sum() <= 1:
+        return np.nan
+    off = rates - np.average(rates, weights=weights)
+    return float(np.sqrt(weights @ off**2 / (weights.sum() - 1)))
+
+
+def _row(point: FrontierPoint, corner: Corner, confidence: float) -> dict[str, Any]:
+    sample, chances = corner.sample, corner.chances()
+    signs = sample.space.to_host(sample.signs)
+    labels = np.where(signs == 0, np.nan, signs < 0)
+    learned = corner.learned_tasks
+
+    def audited(rate: Any) -> Audit:
+        return audit(labels, chances, rate=rate, confidence=confidence, learned_tasks=learned)
+
+    audits = [audited(rate) for rate in Rates.of(point.model.rate)]
+    overall = next((own for own in audits if own.rate == "error"), None) or audited("error")
+    widest = max(audits, key=lambda own: np.nan_to_num(own.curve.at(BETA)["alpha"], nan=-1.0))
+    at, dispersion = widest.curve.at(BETA), widest.dispersion
+    return {
+        "n": sample.n,
+        "m": sample.m,
+        "alpha": point.alpha,
+        "error": overall.mean.value,
+        "error_low": overall.mean.low,
+        "error_high": overall.mean.high,
+        "spread": widest.range.width,
+        "spread_floor": 2 * widest.curve.at(0.0)["floor"],
+        "noise_share": 1.0 - dispersion.reliability,
+        "sd": dispersion.sd,
+        "near": at["alpha"],
+        "floor": at["floor"],
+        "denoised": at["denoised"],
+        "sigma": dispersion.sigma,
+        "sigma_low": np.sqrt(dispersion.sigma2.low),
+        "sigma_high": np.sqrt(dispersion.sigma2.high),
+    }

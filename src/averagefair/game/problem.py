@@ -1,0 +1,183 @@
+"""The problem: a sample and its Learner, and the outcome of a solution.
+
+A fit poses one problem and solves it once. The frontier poses one problem and solves it for many
+alphas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair.errors import InputError
+from averagefair.game.certificate import Certificate, certify
+from averagefair.game.degenerate_tasks import warn_of_constant_tasks
+from averagefair.game.learner import Learner
+from averagefair.game.mapping import Mapping
+from averagefair.game.measure import Measurement, Meter
+from averagefair.game.mixture import Mixture
+from averagefair.game.protocols import Oracle
+from averagefair.game.rates import Rates
+from averagefair.game.solution import Solution
+from averagefair.people.backends import to_host
+from averagefair.people.feature_map import fit_map
+from averagefair.people.sample import Sample
+from averagefair.people.threads import one_thread
+
+WrapOracle = Callable[[Oracle, str | None], Oracle]
+"""Takes the oracle and the data's fingerprint; returns the oracle that the Learner uses."""
+
+
+class Problem:
+    """A fair learning problem: everything but the request.
+
+    Parameters
+    ----------
+    sample : Sample
+        As read from the user's tables.
+    rates : Rates
+    oracle : Oracle
+    transformer : scikit-learn transformer, optional
+        Fitted on everybody's features and applied to them before the game begins.
+    seed : int
+        Seeds the draws of decisions and the choice of tasks to set aside.
+    wrap_oracle : callable, optional
+        Wraps the oracle in a recorder; see ``Checkpoint.wrap_oracle``.
+
+    Attributes
+    ----------
+    sample : Sample
+        With mapped features if there is a transformer.
+    learned : Sample
+        The sample without the tasks set aside.
+    aside : integer array
+        The tasks set aside (FPAIF's F_0).
+    learner : Learner
+    rng : numpy Generator
+    fingerprint : str, or None
+        Hash of features, labels, weights and names; see :meth:`Sample.fingerprint`.
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        rates: Rates,
+        oracle: Oracle,
+        *,
+        seed: int,
+        transformer: Any | None = None,
+        wrap_oracle: WrapOracle | None = None,
+    ) -> None:
+        self.oracle, self.fingerprint = oracle, sample.fingerprint()
+        if transformer is not None:
+            sample = sample.map_features(fit_map(transformer, sample))
+        self.sample = sample
+        warn_of_constant_tasks(sample, oracle)
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        rates, self.learned, self.aside = _set_aside(rates, sample, self.rng)
+        played = oracle if wrap_oracle is None else wrap_oracle(oracle, self.fingerprint)
+        with one_thread(spread=True):
+            self.learner = Learner(self.learned, rates, played)
+        self._individuals = self.learned.without_labels()
+
+    @contextmanager
+    def playing(self) -> Iterator[Learner]:
+        """Yield the Learner to a solver. The oracle is closed even if the solver fails."""
+        try:
+            yield self.learner
+        finally:
+            self.learner.oracle.close()
+
+    def settle(self, solution: Solution) -> Outcome:
+        """Turn a solver's solution into classifiers and certify them.
+
+        Parameters
+        ----------
+        solution : Solution
+        """
+        mapping = Mapping(
+            self._individuals,
+            self.oracle,
+            self.learner.cost_rule,
+            self.learner.scatter(solution.weights),
+            solution.mixture,
+            self.seed,
+            solution.constants,
+        )
+        if solution.hypotheses is None:
+            classifiers = mapping.classifiers(self.learned)
+            calls = solution.oracle_calls + len(mapping.first_rounds) * self.learned.m
+            solution = replace(solution, oracle_calls=calls)
+        else:
+            kept = [solution.hypotheses[round_] for round_ in mapping.first_rounds]
+            classifiers = mapping.mix(kept, self.learned)
+        with one_thread(spread=True):
+            certificate, reached = certify(self.learner, classifiers, solution)
+        if self.aside.size:
+            classifiers = mapping.classifiers(self.sample)
+        return Outcome(self, mapping, classifiers, certificate, reached, solution)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The classifiers of a solved problem, and their certificate.
+
+    Attributes
+    ----------
+    problem : Problem
+    mapping : Mapping
+        Makes the classifiers of any task.
+    classifiers : Mixture
+        The classifiers of all tasks of the sample.
+    certificate : Certificate
+    reached : Measurement
+        Error and everybody's rates on the training tasks, without the tasks set aside.
+    solution : Solution
+    """
+
+    problem: Problem
+    mapping: Mapping
+    classifiers: Mixture
+    certificate: Certificate
+    reached: Measurement
+    solution: Solution
+
+
+def _set_aside(
+    rates: Rates, sample: Sample, rng: np.random.Generator
+) -> tuple[Rates, Sample, NDArray[np.intp]]:
+    """Estimate rho on tasks set aside (FPAIF's F_0).
+
+    Returns the rates with those estimates, the sample of the other tasks, and the tasks set aside.
+    """
+    counts = {rate.holdout_tasks for rate in rates} - {0}
+    if not counts:
+        return rates, sample, np.zeros(0, dtype=np.intp)
+    if len(counts) > 1:
+        raise InputError(
+            f"all rates share the tasks set aside; got holdout_tasks of {sorted(counts)}. Use the "
+            "same number for each rate."
+        )
+    k, weighted = counts.pop(), np.flatnonzero(sample.task_weights)
+    if k >= weighted.size:
+        raise InputError(
+            f"holdout_tasks must leave at least one of the {weighted.size} tasks of positive "
+            f"weight to learn from; got {k}."
+        )
+    aside = np.sort(rng.choice(weighted, k, replace=False))
+    held = sample.take_tasks(aside)
+
+    def with_rho(rate: Any) -> Any:
+        if not rate.holdout_tasks:
+            return rate
+        # rho tilde must be positive: somebody for whom no task counts gets half a task. Rounding
+        # may lift a share of all tasks slightly above 1.
+        return rate.with_rho(np.clip(to_host(Meter(held, rate).rho), 0.5 / k, 1.0))
+
+    rates = replace(rates, each=tuple(map(with_rho, rates)))
+    return rates, sample.take_tasks(np.setdiff1d(np.arange(sample.m), aside)), aside

@@ -1,0 +1,154 @@
+"""The solution: what a solver returns, how each round stood, and why the run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair._util.arrays import FloatArray
+from averagefair.game.protocols import Hypothesis
+from averagefair.game.request import Request
+
+
+class Round(NamedTuple):
+    """The state of a run after one round.
+
+    Attributes
+    ----------
+    round : int
+        Counted from 1.
+    error, spread : float
+        Overall error of the mixture so far, and its largest minus smallest individual rate.
+    gap : float
+        The duality gap, upper minus lower Lagrangian bound, so that error <= OPT + gap. This needs
+        an exact oracle, the sample's own rho, and all tasks in every round. Otherwise the gap
+        measures convergence and proves nothing about the optimum. For exponentiated gradient it is
+        then what the Auditor could still gain against the average play, the mean of all rounds.
+        (Violations count B-fold, so this gap can be large.) For column generation it is the
+        mixture's value minus the best Lagrangian so far. It is infinite until the oracle has been
+        asked at the weights of that Lagrangian.
+    alpha : float
+        The slack of this round; larger than requested while alpha is approached from above.
+    """
+
+    round: int
+    error: float
+    spread: float
+    gap: float
+    alpha: float
+
+
+Callback = Callable[[Round], object]
+"""Called after every round; returning True ends the run with the answer so far."""
+
+
+class StopReason(Enum):
+    """Why a run ended. The value says it in words, with the remedy if there is one.
+
+    Attributes
+    ----------
+    TOLERANCE
+        Converged: the gap is below the tolerance.
+    NO_BETTER
+        Converged: the oracle knows no better answer.
+    SLOW
+        Converged: the last rounds improved the answer by less than the tolerance.
+    PLAN
+        All planned rounds were played: without a tolerance, ``max_rounds`` is a plan.
+    ROUNDS
+        The limit of rounds was reached; a larger ``max_rounds`` searches longer.
+    TIME
+        The time limit was reached; a larger ``time_limit`` searches longer.
+    INTERRUPTED
+        Ctrl-C ended the run; the answer is that of the rounds played so far.
+    CALLBACK
+        The callback ended the run.
+    FAILED
+        A round failed, for example in the oracle; the answer is the best from before.
+    """
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether a time limit, the user or a failure ended the run before it was finished."""
+        kinds = (StopReason.TIME, StopReason.INTERRUPTED, StopReason.CALLBACK, StopReason.FAILED)
+        return self in kinds
+
+    @property
+    def by_user(self) -> bool:
+        """Whether Ctrl-C or the callback ended the run."""
+        return self in (StopReason.INTERRUPTED, StopReason.CALLBACK)
+
+    @property
+    def limit(self) -> bool:
+        """Whether a limit on rounds or time ended the run before it converged."""
+        return self in (StopReason.ROUNDS, StopReason.TIME)
+
+    TOLERANCE = "Converged: the gap is below the tolerance."
+    NO_BETTER = "Converged: this oracle knows no better answer."
+    SLOW = "Converged."
+    PLAN = "Played all planned rounds."
+    ROUNDS = "Stopped at max_rounds; raise it to search longer."
+    TIME = "Stopped at time_limit; raise it to search longer."
+    INTERRUPTED = "Interrupted; this is the answer so far."
+    CALLBACK = "Stopped by the callback."
+    FAILED = "A round failed; this is the best answer from before."
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A mixture over plays (answers of the Learner): what a solver returns.
+
+    Vectors have one entry for each of the N constraints.
+
+    Attributes
+    ----------
+    request : Request
+    weights : array, shape (k, N)
+        The weights w of each play.
+    mixture : array, shape (k,)
+        The chance of each play.
+    constants : pair of float
+        The chances of "always 0" and "always 1"; with ``mixture`` they sum to 1.
+    hypotheses : sequence of length k, or None
+        The classifiers of each play. None if each round saw only a batch of tasks: the mapping then
+        rebuilds them.
+    common_rates : array, shape (rates,)
+        gamma of the mixture.
+    multipliers : array, shape (2, N), or None
+        The Auditor's average play, lambda+ and lambda-; None without an Auditor.
+    dual_points : sequence of arrays of shape (N,)
+        Weights at which to compute a lower bound.
+    prices : array, shape (N,), or float
+        The price of a violation in the upper bound: an array prices each person's violation, a
+        float (B) only the worst one.
+    aim : float
+        The largest deviation ``|R_i - gamma|`` that the solver aims at.
+    history : array with the fields of Round, shape (rounds,)
+    oracle_calls : int
+        Cost-sensitive problems solved, one for each task and answer.
+    stop_reason : StopReason
+    seconds : float
+    trouble : str
+        What failed; empty if nothing did.
+    """
+
+    request: Request
+    weights: FloatArray
+    mixture: FloatArray
+    constants: tuple[float, float]
+    hypotheses: Sequence[Hypothesis] | None
+    common_rates: FloatArray
+    multipliers: FloatArray | None
+    dual_points: Sequence[FloatArray]
+    prices: FloatArray | float
+    aim: float
+    history: NDArray[np.void]
+    oracle_calls: int
+    stop_reason: StopReason
+    seconds: float
+    trouble: str = ""

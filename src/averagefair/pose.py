@@ -1,0 +1,169 @@
+"""Pose a problem: make a Problem, with its Learner, from a user's tables and settings.
+
+:class:`~averagefair.AverageFairClassifier` and :func:`~averagefair.frontier` both start here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from averagefair.errors import InputError
+from averagefair.game.problem import Problem, WrapOracle
+from averagefair.game.protocols import Rate, Solver
+from averagefair.game.rates import Rates
+from averagefair.game.request import Request
+from averagefair.oracles import resolve_oracle
+from averagefair.people.dask import is_dask
+from averagefair.people.frames import Table, check_name_types, read_table
+from averagefair.people.sample import Sample
+from averagefair.solvers import ColumnGeneration
+
+
+def pose(
+    X: Any,
+    Y: Any,
+    requests: Sequence[Request],
+    *,
+    rate: str | Rate | Sequence[str | Rate],
+    oracle: Any,
+    solver: Solver,
+    random_state: Any,
+    callback: Any = None,
+    sample_weight: ArrayLike | None = None,
+    task_weight: ArrayLike | None = None,
+    ids: ArrayLike | None = None,
+    dtype: str | None = None,
+    checkpoint: Any = None,
+) -> tuple[Problem, dict[str, Any]]:
+    """Read and check all input, without solving anything.
+
+    Parameters
+    ----------
+    X, Y, sample_weight, task_weight, ids
+        As for ``AverageFairClassifier.fit``.
+    requests : sequence of Request
+        The requests to solve. A checkpoint records them.
+    rate, oracle, random_state, callback, dtype, checkpoint
+        As for ``AverageFairClassifier``.
+    solver : Solver
+        From :func:`resolve_solver`.
+
+    Returns
+    -------
+    problem : Problem
+    columns : dict
+        scikit-learn's ``n_features_in_`` and, for named columns, ``feature_names_in_``.
+    """
+    if callback is not None and not callable(callback):
+        raise InputError(f"`callback` must be callable; got {callback!r}.")
+    rates = Rates.of(rate)
+    transformer, resolved = resolve_oracle(oracle, solver.default_oracle)
+    table = read_people(X)
+    # scikit-learn refuses some column names: let it do so before anything is solved.
+    columns = vars(check_columns_of(BaseEstimator(), X, reset=True))
+    sample = Sample(
+        table,
+        Y,
+        individual_weights=sample_weight,
+        task_weights=task_weight,
+        individual_names=ids,  # type: ignore[arg-type]
+        dtype="float64" if dtype is None else dtype,
+    )
+    problem = Problem(
+        sample,
+        rates,
+        resolved,
+        seed=int(check_random_state(random_state).randint(2**31 - 1)),
+        transformer=transformer,
+        wrap_oracle=_recorder(
+            checkpoint,
+            {
+                "requests": list(requests),
+                "rate": list(rates),
+                "map": transformer,
+                "solver": solver,
+                "random_state": random_state,
+                "dtype": dtype,
+            },
+        ),
+    )
+    return problem, columns
+
+
+def read_people(X: Any) -> Any:
+    """Read a table of features once; the result can be used in place of X.
+
+    Parameters
+    ----------
+    X : array-like or DataFrame
+        A Dask collection stays on its cluster.
+    """
+    if isinstance(X, Table) or is_dask(X):
+        return X
+    return read_table(X, "X", in_place=True)
+
+
+def check_columns_of(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Let scikit-learn record (``reset``) or compare the number and names of X's columns.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        Holds the record, and is returned.
+    X : array-like or DataFrame
+        As the user gave it.
+    reset : bool
+        True records the columns, as in ``fit``. False compares them, as in ``predict``.
+    """
+    if isinstance(X, Table):  # unknown to scikit-learn; the classifiers compare its columns
+        if reset:
+            estimator.n_features_in_ = X.cells.shape[1]
+            if X.columns is not None:
+                estimator.feature_names_in_ = np.array(X.columns, dtype=object)
+        return estimator
+    check_name_types(X)
+    shown = X._meta if is_dask(X) and hasattr(X, "columns") else X
+    validate_data(estimator, shown, reset=reset, skip_check_array=True)
+    return estimator
+
+
+def resolve_solver(solver: Any) -> Solver:
+    """Return the solver, or the default one for None.
+
+    Parameters
+    ----------
+    solver : Solver or None
+    """
+    if solver is None:
+        return ColumnGeneration()
+    if isinstance(solver, type) or not isinstance(solver, Solver):
+        raise InputError(
+            "`solver` must be a Solver, such as ColumnGeneration(); got "
+            f"{solver!r}. Your own solver must subclass averagefair.game.protocols.Solver."
+        )
+    return solver
+
+
+def _recorder(checkpoint: Any, run: dict[str, Any]) -> WrapOracle | None:
+    """Return a function that wraps the oracle in a recorder; None without a checkpoint."""
+    if checkpoint is None:
+        return None
+    if isinstance(checkpoint, type) or not hasattr(checkpoint, "wrap_oracle"):
+        raise InputError(
+            f"`checkpoint` must be a Checkpoint, such as Checkpoint('folder'); got {checkpoint!r}."
+        )
+    seed = run["random_state"]
+    if not isinstance(seed, int | np.integer):
+        raise InputError(
+            "a checkpoint needs `random_state` to be an int, so that the same run can be played "
+            f"again; got {seed!r}. Set e.g. random_state=0."
+        )
+    wrap: WrapOracle = checkpoint.wrap_oracle(run | {"random_state": int(seed)})
+    return wrap

@@ -1,0 +1,388 @@
+"""The data of a trade-off curve's page, as plain numbers, lists and strings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from averagefair._util.arrays import FloatArray
+from averagefair._util.text import counted, figure, percent, plain
+from averagefair.errors import InputError
+from averagefair.evaluation.generalisation import BETA, CornerCurve, Generalisation
+from averagefair.frontier import Frontier, FrontierPoint
+from averagefair.game.certificate import Certificate
+from averagefair.game.measure import Meter
+from averagefair.game.mixture import Mixture
+from averagefair.game.rates import ErrorRate, Rates, spoken
+from averagefair.game.request import ROUNDING
+from averagefair.people.parts import Part
+from averagefair.people.sample import Sample
+
+WORST = 50
+"""The page lists this many worst-off people at each alpha."""
+LEAST_BINS, MOST_BINS = 20, 60
+# Rates at the same bound of a constraint differ only by rounding: compare this many decimals.
+SAME = 9
+CORNERS = {
+    "training": "Training people, training tasks",
+    "people": "New people, training tasks",
+    "tasks": "Training people, new tasks",
+    "both": "New people, new tasks",
+}
+
+
+def read_training(curve: Frontier, Y: Any) -> Sample:
+    """Return the training people with these labels; refuse labels of another training set."""
+    point = curve[0]
+    model, people = point.model, point.model.training_individuals()
+    sample = people.with_labels(Y)
+    if not sample.named_tasks and sample.m == len(model.task_names_):
+        sample = people.with_labels(Y, task_names=model.task_names_)
+    sample.check_tasks(model.task_names_, model.classifiers_.named_tasks, "Y")
+    learned = sample.with_task_weights(model.task_weights_)
+    aside = set(model.holdout_task_names_)
+    kept = [task for task, name in enumerate(model.task_names_) if name not in aside]
+    tasks = np.array(kept, dtype=np.intp)
+
+    def decide(features: Any) -> Any:
+        space, chances = learned.space, model.classifiers_.chances(features)
+        return space.xp.take(chances, space.asarray(tasks), axis=1)
+
+    error = Meter(learned.take_tasks(tasks), ErrorRate())(decide).error
+    if not np.isclose(error, point.error, rtol=0.0, atol=ROUNDING, equal_nan=True):
+        raise InputError(
+            "Y must be the labels that the curve was trained on, with rows in the same order. With "
+            f"this Y the error at alpha {point.alpha:g} is {error:.4f}, not {point.error:.4f}."
+        )
+    return sample
+
+
+def frontier_data(
+    curve: Frontier, sample: Sample, test: Generalisation, start: int
+) -> dict[str, Any]:
+    """Return the data that the page shows for a curve.
+
+    Parameters
+    ----------
+    curve : Frontier
+    sample : Sample
+        The people, tasks and labels that the curve was trained on.
+    test : Generalisation
+        The held-out results; only the training corner if nothing was held out. A corner combines
+        training or new people with training or new tasks.
+    start : int
+        The index of the alpha that the page opens at.
+    """
+    model = curve[0].model
+    names = [spoken(rate.name) for rate in Rates.of(model.rate)]
+    present = model.training_individuals().individual_weights > 0
+    free = _columns(curve.unconstrained.rates, present)
+    reached = [_columns(point.model.individual_rates_, present) for point in curve]
+    common = [np.atleast_1d(point.certificate.common_rate) for point in curve]
+    rates = [
+        _rate(
+            name,
+            free[k],
+            [rates[k] for rates in reached],
+            [(float(rate[k]), point.alpha) for rate, point in zip(common, curve, strict=True)],
+            sample,
+        )
+        for k, name in enumerate(names)
+    ]
+    known = [column[~np.isnan(column)] for column in free]
+    spreads = [np.ptp(column) if column.size else -1.0 for column in known]
+    errors = [task_errors(point.model.classifiers_, sample) for point in curve]
+    out: dict[str, Any] = plain(
+        {
+            "start": start,
+            "people": sample.n,
+            "tasks": sample.m,
+            "features": sample.feature_count,
+            "rates": rates,
+            "widest_rate": int(np.argmax(spreads)),
+            "unconstrained": {
+                "error": curve.unconstrained.error,
+                "spread": curve.unconstrained.spread,
+            },
+            "points": [
+                _point(point) | {"carried": _carried(test, index)}
+                for index, point in enumerate(curve)
+            ],
+            "task_names": list(sample.task_names),
+            # Keep more digits than the page shows: rounding twice may round the wrong way.
+            "task_errors": [np.round(column, 9) for column in errors],
+            "corners": {name: _corner(name, corner) for name, corner in test.corners.items()},
+            "beta": BETA,
+            "confidence": test.training.confidence,
+        }
+    )
+    return out
+
+
+def task_errors(classifiers: Mixture, sample: Sample) -> FloatArray:
+    """Return the share of wrong decisions in each task, people weighted equally; NaN if unlabelled.
+
+    Parameters
+    ----------
+    classifiers : Mixture
+        The classifiers of the sample's tasks.
+    sample : Sample
+
+    Returns
+    -------
+    array, shape (m,)
+    """
+    wrong, seen = sample.total(_wrong_and_seen, classifiers=classifiers)
+    return np.asarray(wrong / np.where(seen > 0, seen, np.nan))
+
+
+def _wrong_and_seen(part: Part, *, classifiers: Mixture) -> FloatArray:
+    """Return the expected number of wrong decisions and the number of labels, for each task."""
+    total = np.zeros((2, part.signs.shape[1]))
+    for rows in part.blocks(part.signs.shape[1]):
+        signs = part.space.to_host(part.signs[rows, :])
+        chances = part.space.to_host(classifiers.chances(part.features[rows, :]))
+        total[0] += (np.abs(chances - (signs < 0)) * (signs != 0)).sum(axis=0)
+        total[1] += (signs != 0).sum(axis=0)
+    return total
+
+
+def worst_off(rates: FloatArray, free: FloatArray, count: int = WORST) -> NDArray[np.intp]:
+    """Return the row numbers of the highest rates, the highest first.
+
+    Among equal rates, a higher unconstrained rate comes first. People with a NaN rate are left out.
+
+    Parameters
+    ----------
+    rates, free : array, shape (n,)
+        Rates at the requested alpha, and without a constraint.
+
+    Examples
+    --------
+    >>> worst_off(np.array([0.2, np.nan, 0.3, 0.3]), np.array([0.1, 0.5, 0.2, 0.4]))
+    array([3, 2, 0])
+    """
+    order = np.lexsort((-np.nan_to_num(free, nan=-1.0), -np.round(rates, SAME)))
+    return np.asarray(order[: np.count_nonzero(~np.isnan(rates))][:count])
+
+
+def band_edges(low: float, high: float, tasks: int, common: float, alpha: float) -> FloatArray:
+    """Return the edges of at most 60 bins from the lowest rate to the highest.
+
+    The band of the common rate plus and minus alpha is a whole number of bins, so nobody inside the
+    band is drawn outside. A band narrower than a bin lies in the middle of a bin. Unconstrained
+    rates are often multiples of 1 / tasks, so narrower bins would often be empty. Therefore bins
+    are at least 1 / tasks wide, if that leaves 20 bins.
+
+    Parameters
+    ----------
+    low, high : float
+        The lowest and the highest rate shown.
+    tasks : int
+    common, alpha : float
+
+    Examples
+    --------
+    >>> band_edges(0.05, 0.4, 10, common=0.2, alpha=0.1).round(3)[:4]
+    array([0.045, 0.064, 0.082, 0.1  ])
+    """
+    reach = max(high - low, 0.01)
+    least = max(reach / (MOST_BINS - 2), min(1.0 / tasks, reach / LEAST_BINS))
+    inside = int(2.0 * alpha / least + ROUNDING)
+    width = 2.0 * alpha / inside if inside else least
+    first = common - 0.5 * width * max(1, inside)
+    before = int(np.floor((low - first) / width - ROUNDING))
+    after = int(np.ceil((high - first) / width + ROUNDING))
+    edges: FloatArray = np.asarray(
+        first + width * np.arange(before, max(after, before + 1) + 1), dtype=np.float64
+    )
+    edges = _within(edges, width / 2, (common - alpha, common + alpha))
+    # People at the end of the band are inside; allow for rounding.
+    edges[edges < common] -= ROUNDING
+    edges[edges >= common] += ROUNDING
+    return np.asarray(edges, dtype=np.float64)
+
+
+def _within(edges: FloatArray, least: float, band: tuple[float, float]) -> FloatArray:
+    """Clip bins to [0, 1], because a rate is a share; merge a narrow outer bin into the next.
+
+    An outer bin stays if it is at least ``least`` wide, or ends where the band ends.
+    """
+    first, last = max(edges[0], 0.0), min(edges[-1], 1.0)
+    inner = edges[(edges > first + ROUNDING) & (edges < last - ROUNDING)]
+    if inner.size and inner[0] - first < least and abs(inner[0] - band[0]) > ROUNDING:
+        inner = inner[1:]
+    if inner.size and last - inner[-1] < least and abs(inner[-1] - band[1]) > ROUNDING:
+        inner = inner[:-1]
+    return np.concatenate([[first], inner, [last]])
+
+
+def _columns(rates: FloatArray, present: NDArray[np.bool_]) -> FloatArray:
+    """Return a row for each rate, shape (rates, n); NaN for people of weight 0."""
+    return np.asarray(np.where(present, rates.reshape(len(rates), -1).T, np.nan))
+
+
+def _rate(
+    name: str,
+    free: FloatArray,
+    reached: list[FloatArray],
+    bands: list[tuple[float, float]],
+    sample: Sample,
+) -> dict[str, Any]:
+    """Return the distribution of one rate and the worst-off people, at every alpha.
+
+    ``bands`` holds the common rate and alpha of every point.
+    """
+    known = np.concatenate([free, *reached])
+    known = known[~np.isnan(known)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    edges = [
+        band_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
+        for common, alpha in bands
+    ]
+    return {
+        "name": name,
+        "low": min(float(bins[0]) for bins in edges),
+        "high": max(float(bins[-1]) for bins in edges),
+        "edges": [np.round(bins, 7) for bins in edges],
+        "unconstrained": [_counts(free, bins) for bins in edges],
+        "histograms": [_counts(rates, bins) for rates, bins in zip(reached, edges, strict=True)],
+        "undefined": int(np.count_nonzero(np.isnan(reached[0]))),
+        "worst_off": [_worst(rates, free, sample) for rates in reached],
+    }
+
+
+def _counts(rates: FloatArray, edges: FloatArray) -> list[int]:
+    counts: list[int] = np.histogram(rates[~np.isnan(rates)], edges)[0].tolist()
+    return counts
+
+
+def _worst(rates: FloatArray, free: FloatArray, sample: Sample) -> dict[str, Any]:
+    rows = worst_off(rates, free)
+    # Count the people with the same rate as the last person listed.
+    last = rates[rows[-1]] if rows.size else np.nan
+    as_badly = int(np.count_nonzero(rates >= last - 10.0**-SAME))
+    return {
+        "name": sample.individual_names[rows].tolist(),
+        "rate": rates[rows],
+        "unconstrained": free[rows],
+        "more": max(0, as_badly - rows.size),
+    }
+
+
+def _point(point: FrontierPoint) -> dict[str, Any]:
+    row = point.to_dict()
+    common = row["common_rate"]
+    return row | {
+        "common_rate": list(common) if isinstance(common, tuple) else [common],
+        "label": f"{point.alpha:g}",
+        "outside_text": percent(point.certificate.outside),
+        "statement": point.statement(),
+        "met": point.certificate.met,
+        "certificate": certificate_lines(point.certificate),
+    }
+
+
+def _carried(test: Generalisation, index: int) -> str:
+    """Return the held-out result in words, for the hardest corner that was held out."""
+    name, corner = list(test.corners.items())[-1]
+    if name == "training":
+        return ""
+    text = (
+        f"{CORNERS[name]}: the error is {figure(corner.error[index])}, and all but "
+        f"{percent(BETA)} of the observed rates are within {figure(corner.near[index])} of a "
+        "common rate"
+    )
+    if corner.learned_tasks:
+        return f"{text}. This describes the training tasks only, not new tasks."
+    return f"{text}. Noise alone would give {figure(corner.floor[index])}."
+
+
+def certificate_lines(known: Certificate) -> list[list[str]]:
+    """Return the lines of a certificate, each with its topic."""
+    return [[about, line] for about, text in known.lines() for line in text.splitlines()]
+
+
+def _corner(name: str, corner: CornerCurve) -> dict[str, Any]:
+    columns = {
+        column: np.round(getattr(corner, column), 9)
+        for column in corner.__dataclass_fields__
+        if isinstance(getattr(corner, column), np.ndarray)
+    }
+    about = {"name": CORNERS[name], "n": corner.n, "m": corner.m}
+    return about | {"learned_tasks": corner.learned_tasks, **columns}
+
+
+def curve_table(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the curve as text: the head and a row of cells for each alpha."""
+    known = [point["gap"] is not None for point in data["points"]]
+    rows = [
+        [
+            point["label"],
+            _written(point["error"]),
+            _written(point["spread"]),
+            "unknown" if point["outside"] is None else percent(point["outside"]),
+            " ".join(map(_written, point["common_rate"])),
+            *([_written(point["gap"])] if any(known) else []),
+            str(point["columns"]),
+            _written(point["seconds"], 2),
+            _written(point["coin_flips"]),
+        ]
+        for point in data["points"]
+    ]
+    gap = ["gap"] if any(known) else []  # leave the column out if no gap is known
+    head = ["alpha", "error", "spread", "outside", "common rate", *gap, "columns", "seconds"]
+    return {"head": [*head, "coin flips"], "rows": rows}
+
+
+def worst_table(data: dict[str, Any]) -> list[list[str]]:
+    """Return the worst-off people at the alpha that the page opens at, as text."""
+    worst = data["rates"][data["widest_rate"]]["worst_off"][data["start"]]
+    columns = (worst["rate"], worst["unconstrained"])
+    written = ([_written(value) for value in column] for column in columns)
+    return [list(row) for row in zip(map(str, worst["name"]), *written, strict=True)]
+
+
+def corner_tables(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the held-out results as text, one table for each corner."""
+    return [
+        {
+            "key": name,
+            "name": corner["name"],
+            "size": f"{counted(corner['n'], 'person', 'people')}, {counted(corner['m'], 'task')}"
+            + (", as observed" if corner["learned_tasks"] else ""),
+            "rows": [
+                [
+                    point["label"],
+                    _with_interval(corner, "error", index),
+                    _written(corner["spread"][index]),
+                    _written(corner["near"][index]),
+                    *_true_rates(corner, index),
+                ]
+                for index, point in enumerate(data["points"])
+            ],
+        }
+        for name, corner in data["corners"].items()
+        if name != "training"
+    ]
+
+
+def _true_rates(corner: dict[str, Any], index: int) -> list[str]:
+    """Return the cells about true rates; empty for learned tasks (the training tasks)."""
+    if corner["learned_tasks"]:
+        return ["", "", ""]
+    cells = [_written(corner[name][index]) for name in ("floor", "denoised")]
+    return [*cells, _with_interval(corner, "sigma", index)]
+
+
+def _with_interval(corner: dict[str, Any], name: str, index: int) -> str:
+    value, low, high = (corner[key][index] for key in (name, f"{name}_low", f"{name}_high"))
+    if low is None or high is None:
+        return _written(value)
+    return f"{_written(value)} ({_written(low)} to {_written(high)})"
+
+
+def _written(value: float | None, digits: int = 4) -> str:
+    return "unknown" if value is None else figure(value, digits)

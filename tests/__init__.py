@@ -1,0 +1,1 @@
+"""The tests, in folders like the package's; shared helpers are in ``tests.support``."""

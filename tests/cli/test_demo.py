@@ -1,0 +1,123 @@
+"""The demo and the pages that show it; ``make test-readme`` runs the pages' commands."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from averagefair import AverageFairClassifier, ExponentiatedGradient, frontier
+from averagefair.cli.app import app
+from averagefair.cli.demo_run import SHOWN
+from averagefair.datasets import make_synthetic
+from tests.support.cli_runs import cells, fits_80_columns, read, run_alone, strict
+from tests.support.places import ROOT
+from tests.support.snippets import agree
+
+TABLES = ("people.csv", "newcomers.csv", "new_tasks.csv", "groups.csv")
+
+
+def rows(text, columns):
+    lines = [re.sub(r" / ", "/", line).split() for line in text.splitlines()]
+    return {
+        float(line[0]): line[1:]
+        for line in lines
+        if len(line) == columns and re.fullmatch(r"0\.\d\d", line[0])
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def shown(folder):
+    done = run_alone(folder, "demo")
+    assert done.err == ""
+    return done.out
+
+
+@pytest.fixture(scope="module")
+def curve():
+    people = make_synthetic(n=200, m=50, d=20, q=0.8)
+    return frontier(people.X, people.Y, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def told(folder, curve):
+    """The demo's JSON, made from this curve, so that the curve is learned once."""
+    args = ["demo", "--tables", "tables", "-o", "again.html", "--json"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("averagefair.cli.demo_run.frontier", lambda *given, **options: curve)
+        done = CliRunner().invoke(app, args)
+    assert done.exit_code == 0, done.output
+    return strict(done.stdout)
+
+
+def test_it_has_a_row_for_every_alpha_and_fits_80_columns(shown):
+    assert fits_80_columns(shown)
+    assert tuple(rows(shown, 8)) == tuple(rows(shown, 5)) == SHOWN
+
+
+def test_it_ends_with_its_report(shown, folder):
+    kind, path = shown.splitlines()[-1].split(": ")
+    assert kind == "report"
+    assert "<html" in (folder / path).read_text(encoding="utf-8")[:1000]
+
+
+def test_it_tells_other_programs_the_same(shown, told):
+    errors = {f"{point['alpha']:.2f}": f"{point['error']:.3f}" for point in told["points"]}
+    for alpha, (error, *_) in rows(shown, 8).items():
+        assert errors[f"{alpha:.2f}"] == error
+
+
+def test_it_shows_what_was_learned(shown, curve):
+    people = make_synthetic(n=200, m=50, d=20, q=0.8)
+    solver = ExponentiatedGradient.published()
+    published = AverageFairClassifier(alpha=0.15, solver=solver).fit(people.X, people.Y)
+    error, spread, common_rate, _, _, method, _ = map(float, rows(shown, 8)[0.15])
+    model = curve.model(0.15)
+    assert error == pytest.approx(model.error_, abs=5e-4)
+    assert spread == pytest.approx(np.ptp(model.individual_rates_), abs=5e-4)
+    assert common_rate == pytest.approx(model.common_rate_, abs=5e-4)
+    assert method == pytest.approx(published.error_, abs=5e-4)
+
+
+def test_its_tables_hold_the_population(told, folder):
+    split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
+    paths = sorted((folder / path for path in told["tables"]), key=lambda p: TABLES.index(p.name))
+    people, newcomers, new_tasks, groups = (read(path.read_text()) for path in paths)
+    np.testing.assert_array_equal(cells(people, [f"x{j + 1}" for j in range(20)]), split.X)
+    np.testing.assert_array_equal(cells(people, [f"task_{j + 1}" for j in range(50)]), split.Y)
+    np.testing.assert_array_equal(
+        cells(newcomers, [f"task_{j + 1}" for j in range(50)]), split.Y_new_people
+    )
+    np.testing.assert_array_equal(
+        cells(new_tasks, [f"new_{j + 1}" for j in range(25)]), split.Y_new_tasks
+    )
+    assert people["person"] == new_tasks["person"]
+    assert newcomers["person"] == groups["person"]
+
+
+def test_the_command_line_page_shows_what_it_prints(shown):
+    """All but the audit, whose words depend on the figures."""
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (quoted,) = re.findall(r"```text\n(Average individual.*?)```", page, flags=re.DOTALL)
+    head, rest = shown.split("The audit of alpha")
+    came = head + rest[rest.index("The same classifiers") :].split("\nreport:")[0]
+    assert agree(quoted, came, in_part=False)
+
+
+def test_the_command_line_page_names_every_option():
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    group = typer.main.get_command(app)
+    for name, command in group.commands.items():
+        assert f"`{name}" in page
+        options = {one for part in command.params for one in part.opts if one.startswith("--")}
+        missing = [one for one in options - {"--help"} if f"`{one}`" not in page]
+        assert not missing, (name, missing)

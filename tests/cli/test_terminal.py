@@ -1,0 +1,240 @@
+"""The command line at a terminal: help, completion, progress, and the files it leaves."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from averagefair.datasets import make_synthetic
+from tests.support.cli_runs import (
+    COMMANDS,
+    FEATURES,
+    IDS,
+    TASKS,
+    X,
+    Y,
+    command,
+    environment,
+    fits_80_columns,
+    fixture_fitted,  # noqa: F401
+    fixture_forks,  # noqa: F401
+    fixture_shop,  # noqa: F401
+    run,
+    together,
+    without_escapes,
+    write,
+    write_people,
+)
+
+# Help
+
+
+@pytest.fixture(scope="module")
+def pages(forks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("help")
+    return {name: forks.run(folder, name, "--help").out for name in COMMANDS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_page_has_an_example_and_fits_80_columns(pages, name):
+    assert re.search(rf"^ *Example: averagefair {name}\b", pages[name], re.M)
+    assert fits_80_columns(pages[name])
+
+
+def test_every_example_runs_when_its_files_exist(pages, tmp_path):
+    examples = {}
+    for name, page in pages.items():
+        (found,) = re.findall(r"Example: averagefair (.*?)\n\s*\n", page, re.S)
+        examples[name] = shlex.split(found)
+    write_people(tmp_path)
+    write(
+        tmp_path / "others.csv",
+        ["person", *FEATURES, *TASKS],
+        [[f"q{one}", *x, *y] for one, x, y in zip(IDS, X[::-1], Y[::-1], strict=True)],
+    )
+    write(
+        tmp_path / "decisions.csv",
+        ["person", *TASKS],
+        [[one, *y] for one, y in zip(IDS, Y, strict=True)],
+    )
+    # Run `fit` first: `predict` and `extend` need its file.
+    examples["fit"].append("--extendable")
+    run(tmp_path, *examples["fit"])
+    together(
+        [
+            lambda name=name: run(tmp_path, *examples[name])
+            for name in ("frontier", "predict", "extend", "audit", "theory")
+        ]
+    )
+    assert examples["demo"] == ["demo"]  # test_demo.py
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written == {
+        *("people.csv", "labels.csv", "new_labels.csv", "others.csv", "decisions.csv"),
+        *("fair.model", "decisions.parquet", "new_tasks.model", "report.html"),
+    }
+
+
+def test_completion_knows_the_commands_and_the_rates(tmp_path):
+    def complete(words, place):
+        done = subprocess.run(
+            [sys.executable, "-c", "from averagefair.cli import main; main()"],
+            cwd=tmp_path,
+            env=environment(
+                _AVERAGEFAIR_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(place)
+            ),
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.split()
+
+    commands, rates = together(
+        [
+            lambda: complete("averagefair ", 1),
+            lambda: complete("averagefair audit --rate false", 3),
+        ]
+    )
+    assert set(COMMANDS) <= set(commands)
+    assert rates == ["false-positive", "false-negative"]
+
+
+# What a process must and must not do
+
+HIDE = """
+import sys
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pandas", "polars", "matplotlib"):
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Hide())
+"""
+
+
+def test_neither_pandas_nor_polars_nor_matplotlib_is_needed(shop, fitted, tmp_path):
+    """They look missing here, whether installed or not."""
+    (tmp_path / "sitecustomize.py").write_text(HIDE)
+    hidden = {"PYTHONPATH": str(tmp_path)}
+    together(
+        [
+            lambda: run(shop, "--help", **hidden),
+            lambda: run(
+                shop,
+                *("frontier", "people.csv", "-t", "task_*", "--alphas", "0.2", "--ignore"),
+                *("person", "--test", "people.csv", "-o", tmp_path / "a.html"),
+                **hidden,
+            ),
+            lambda: run(
+                shop,
+                *("audit", "labels.csv", "labels.csv", "--id", "person"),
+                *("-o", tmp_path / "b.html"),
+                **hidden,
+            ),
+            lambda: run(
+                shop, "predict", "fair.model", "people.csv", "-o", tmp_path / "c.parquet", **hidden
+            ),
+        ]
+    )
+
+
+def test_help_loads_nothing_that_draws_or_learns(tmp_path):
+    script = (
+        "import sys\nfrom averagefair.cli.app import app\nsys.argv = ['averagefair', '--help']\n"
+        "try:\n    app()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "averagefair.cli.app" in done.stderr.split()
+    heavy = {"matplotlib", "polars", "jinja2", "safetensors", "sklearn", "highspy", "pandas"}
+    assert not heavy & set(done.stderr.split())
+
+
+def at_a_terminal(folder, *args):
+    """Run with standard error at a pseudo-terminal; return standard output and its text."""
+    ours, theirs = pty.openpty()
+    shown = []
+
+    def listen():
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other end was closed
+                return
+            if not part:
+                return
+            shown.append(part)
+
+    ear = threading.Thread(target=listen)
+    ear.start()
+    done = subprocess.run(
+        command(*args),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env=environment(TERM="xterm", COLUMNS="100"),
+    )
+    os.close(theirs)
+    ear.join()
+    os.close(ours)
+    assert done.returncode == 0
+    return done.stdout.decode(), without_escapes(b"".join(shown).decode())
+
+
+def test_a_terminal_sees_progress_and_standard_output_stays_clean(tmp_path):
+    people = make_synthetic(n=80, m=15, d=10, random_state=0)
+    names = [f"x{place}" for place in range(10)] + [f"task_{place}" for place in range(15)]
+    write(tmp_path / "people.csv", names, np.column_stack([people.X, people.Y]).astype(int))
+    fit = ("fit", "people.csv", "-t", "task_*", "--alpha", "0.02", "-o", "m")
+    (out, shown), (_, curve), (_, quiet) = together(
+        [
+            lambda: at_a_terminal(tmp_path, *fit),
+            lambda: at_a_terminal(
+                tmp_path, *("frontier", "people.csv", "-t", "task_*", "--alphas", "0.02,0.05,0.1")
+            ),
+            lambda: at_a_terminal(tmp_path, *fit, "--quiet", "--oracle", "regression"),
+        ]
+    )
+    for text in (shown, curve):
+        assert re.search(r"alpha 0\.\d+ round \d+ error 0\.\d+ spread 0\.\d+", text)
+    assert "left" in shown
+    assert "\x1b" not in out
+    assert out.startswith("80 people, 15 tasks, 10 features")
+    assert quiet == ""
+
+
+def test_an_output_is_replaced_whole_and_keeps_its_permissions(shop, fitted, tmp_path):
+    (tmp_path / "decisions.csv").write_text("old")
+    (tmp_path / "decisions.csv").chmod(0o640)
+    run(tmp_path, "predict", shop / "fair.model", shop / "people.csv", "-o", "decisions.csv")
+    assert (tmp_path / "decisions.csv").read_text().startswith('"person"')
+    assert stat.S_IMODE((tmp_path / "decisions.csv").stat().st_mode) == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["decisions.csv"]
+
+
+def test_an_output_that_is_no_file_stays_what_it_is(shop, fitted, tmp_path):
+    """As root, -o /dev/null must not replace /dev/null by a file."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "real.model").write_text("old")
+    (tmp_path / "link.model").symlink_to("real.model")
+    reader = subprocess.Popen(["timeout", "600", "cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
+    args = ("extend", shop / "fair.model", shop / "new_labels.csv")
+    run(tmp_path, *args, "-o", tmp_path / "pipe", code=None)
+    still = stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    reader.terminate()
+    reader.communicate()
+    run(tmp_path, *args, "-o", "link.model")
+    assert still
+    assert (tmp_path / "link.model").is_symlink()

@@ -1,0 +1,268 @@
+"""Arrays of other libraries stay on their device, and the answers are those of NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from averagefair import (
+    AverageFairClassifier,
+    ColumnGeneration,
+    ExponentiatedGradient,
+    InputError,
+    Sample,
+    StumpOracle,
+    frontier,
+    generalisation,
+    held_out,
+    individual_rates,
+    load,
+    save,
+)
+from averagefair.datasets import communities_split, load_communities, make_synthetic
+from averagefair.errors import DeviceMemoryError
+from averagefair.people.backends import Space, to_host
+from averagefair.showing.report import frontier_report
+from tests.support.experiment_judges import DATA, needs_data, published_rows
+from tests.support.judges import plain_rates
+
+LIBRARIES = ["torch", "array_api_strict", "cupy"]
+
+
+def known(library):
+    """Return the library; skip the test if the library or its device is missing."""
+    found = pytest.importorskip(library, reason=f"{library} is not installed")
+    if library == "cupy" and not found.cuda.is_available():
+        pytest.skip("CuPy has no CUDA device here")
+    return found
+
+
+@pytest.fixture(params=LIBRARIES)
+def xp(request):
+    return known(request.param)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return make_synthetic(n=120, m=30, n_holdout=40, m_holdout=6, random_state=1)
+
+
+def with_blanks(labels):
+    out = labels.astype(float)
+    out[np.random.default_rng(0).uniform(size=out.shape) < 0.15] = np.nan
+    out[::2, :2], out[1::2, :2] = [0, 1], [1, 0]  # everybody has a label of each kind
+    return out
+
+
+ROWS = list(published_rows().values())
+SOME_ROWS = [
+    pytest.param(row, marks=() if place in (0, 4, len(ROWS) - 1) else pytest.mark.long)
+    for place, row in enumerate(ROWS)  # NumPy runs them all in tests/paper
+]
+
+
+@needs_data
+@pytest.mark.parametrize("row", SOME_ROWS, ids=[f"alpha={row['alpha']}" for row in ROWS])
+def test_published_runs_are_reproduced(xp, row):
+    split = communities_split(load_communities(DATA))
+    solver = ExponentiatedGradient.published(max_rounds=1000)
+    model = AverageFairClassifier(alpha=row["alpha"], solver=solver)
+    certificate = model.fit(xp.asarray(split.X), xp.asarray(split.Y)).certificate_
+    assert certificate.rounds == row["rounds"]
+    assert certificate.error == pytest.approx(row["error"], abs=1e-6)
+    assert certificate.common_rate == pytest.approx(row["common_rate"], abs=1e-6)
+    assert certificate.spread == pytest.approx(row["spread"], abs=1e-6)
+
+
+RATES = ["error", "false_positive", ["false_positive", "false_negative"]]
+
+
+@pytest.mark.parametrize("blanks", [False, True], ids=["complete", "blanks"])
+@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        ExponentiatedGradient.published(40),
+        ExponentiatedGradient(max_rounds=20, batch_size=4, resample=True, replay=False),
+    ],
+    ids=["all tasks", "batches"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_run_is_numpys(xp, people, rate, blanks, solver):
+    labels = with_blanks(people.Y) if blanks else people.Y
+    settings = {"alpha": 0.2, "rate": rate, "solver": solver, "random_state": 0}
+    weight = np.random.default_rng(2).integers(0, 3, len(labels))
+    there = AverageFairClassifier(**settings).fit(
+        xp.asarray(people.X), xp.asarray(labels), sample_weight=weight
+    )
+    here = AverageFairClassifier(**settings).fit(people.X, labels, sample_weight=weight)
+    assert there.error_ == pytest.approx(here.error_, abs=1e-12)
+    np.testing.assert_allclose(there.individual_rates_, here.individual_rates_, atol=1e-12)
+    np.testing.assert_allclose(there.history_["spread"], here.history_["spread"], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "request_", [{}, {"beta": 0.1}, {"max_influence": 5.0}], ids=["all", "beta", "influence"]
+)
+@pytest.mark.parametrize("rate", RATES, ids=str)
+def test_column_generation_keeps_its_promise(xp, people, rate, request_):
+    """Checked from the labels and the chances alone, because ties may be broken differently."""
+    enough = 25 if isinstance(rate, str) else 60  # enough for about the same result
+    solver = ColumnGeneration(max_rounds=5 if request_ else enough)
+    model = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0, **request_)
+    model.fit(xp.asarray(people.X), xp.asarray(people.Y))
+    assert model.certificate_.met
+    chances = model.decision_probability(people.X)
+    kinds = [rate] if isinstance(rate, str) else rate
+    rates = np.array([plain_rates(people.Y, chances, kind) for kind in kinds]).T
+    np.testing.assert_allclose(model.individual_rates_.reshape(rates.shape), rates, atol=1e-9)
+    if not request_:
+        here = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0)
+        assert model.error_ == pytest.approx(here.fit(people.X, people.Y).error_, abs=0.02)
+        assert np.nanmax(np.ptp(rates, axis=0)) <= 0.2 + 1e-6
+
+
+def test_answers_come_where_the_question_is(xp, people):
+    model = AverageFairClassifier(alpha=0.1, random_state=0).fit(
+        xp.asarray(people.X), xp.asarray(people.Y)
+    )
+    new = xp.asarray(people.X_new)
+    assert isinstance(model.decision_probability(new), type(new))
+    assert isinstance(model.predict(new), type(new))
+    for ask in (model.decision_probability, model.predict):
+        np.testing.assert_allclose(to_host(ask(new)), ask(people.X_new), atol=1e-12)
+    later = model.extend(xp.asarray(people.Y_new_tasks))
+    assert later.decision_probability(people.X_new).shape == (40, 6)
+    score = model.score(new, xp.asarray(people.Y_new_people))
+    assert score == pytest.approx(model.score(people.X_new, people.Y_new_people))
+
+
+def test_held_out_figures_and_curves_are_numpys(xp, people):
+    curve = frontier(xp.asarray(people.X), xp.asarray(people.Y), [0.1, 0.2], random_state=0)
+    test = held_out(
+        curve.model(0.1),
+        X_new=xp.asarray(people.X_new),
+        Y_new_people=xp.asarray(people.Y_new_people),
+        Y_new_tasks=xp.asarray(people.Y_new_tasks),
+    )
+    chances = curve.model(0.1).decision_probability(people.X_new)
+    rates = individual_rates(people.Y_new_people, chances)
+    np.testing.assert_allclose(test.people.rates, rates, atol=1e-9)
+    assert isinstance(test.tasks.rates, np.ndarray)
+    measured = generalisation(
+        curve, X_new=xp.asarray(people.X_new), Y_new_people=xp.asarray(people.Y_new_people)
+    )
+    assert measured.corners["people"].error[0] == pytest.approx(test.people.error, abs=1e-9)
+    page = frontier_report(curve, xp.asarray(people.Y), measured=measured)
+    assert page.startswith("<!DOCTYPE html>")
+    found = curve.model(0.1).audit(xp.asarray(people.X_new), xp.asarray(people.Y_new_people))
+    np.testing.assert_allclose(found.people.rate, rates, atol=1e-9)
+
+
+def test_a_saved_model_is_numpys(xp, people, tmp_path):
+    model = AverageFairClassifier(alpha=0.1, random_state=0, dtype="float32").fit(
+        xp.asarray(people.X), xp.asarray(people.Y)
+    )
+    save(model, tmp_path / "fair.model", extendable=True)
+    again = load(tmp_path / "fair.model")
+    assert again.dtype == "float32"
+    assert (again.predict(people.X_new) == model.predict(people.X_new)).all()
+    here, there = again.extend(people.Y_new_tasks), model.extend(xp.asarray(people.Y_new_tasks))
+    np.testing.assert_allclose(
+        here.decision_probability(people.X_new), there.decision_probability(people.X_new)
+    )
+
+
+def test_libraries_do_not_mix(xp, people):
+    with pytest.raises(InputError, match=r"one library, on one device; X is .*, Y is NumPy"):
+        AverageFairClassifier().fit(xp.asarray(people.X), people.Y)
+    model = AverageFairClassifier(alpha=0.2, random_state=0).fit(people.X, people.Y)
+    with pytest.raises(InputError, match="the training sample is NumPy"):
+        model.extend(xp.asarray(people.Y_new_tasks))
+
+
+def test_devices_do_not_mix(people):
+    xp = pytest.importorskip("array_api_strict")
+    other = xp.asarray(people.Y, device=xp.Device("device1"))
+    with pytest.raises(InputError, match="on one device"):
+        AverageFairClassifier().fit(xp.asarray(people.X), other)
+
+
+def test_a_device_that_is_not_the_first(people):
+    xp = pytest.importorskip("array_api_strict")
+    device = xp.Device("device1")
+    X, Y = (xp.asarray(one, device=device) for one in (people.X, people.Y))
+    solver = ExponentiatedGradient.published(20)
+    there = AverageFairClassifier(alpha=0.2, solver=solver, random_state=0).fit(X, Y)
+    here = AverageFairClassifier(alpha=0.2, solver=solver, random_state=0).fit(people.X, people.Y)
+    np.testing.assert_allclose(there.individual_rates_, here.individual_rates_, atol=1e-12)
+    assert there.decision_probability(X).device == device
+
+
+def test_bad_cells_are_named(xp, people):
+    labels, features = people.Y.astype(float), people.X.copy()
+    labels[7, 3], features[5, 2] = 2.0, np.inf
+    with pytest.raises(InputError, match="row 7, task 'task3' holds 2"):
+        Sample(xp.asarray(people.X), xp.asarray(labels))
+    with pytest.raises(InputError, match="row 5, column 2 is infinity"):
+        Sample(xp.asarray(features), xp.asarray(people.Y))
+
+
+def test_labels_that_are_true_or_false(xp, people):
+    there = Sample(xp.asarray(people.X), xp.asarray(people.Y == 1))
+    assert (to_host(there.signs) == Sample(people.X, people.Y).signs).all()
+
+
+def test_an_oracle_of_numpy_says_so(xp, people):
+    with pytest.raises(InputError, match="StumpOracle needs everybody in NumPy arrays"):
+        AverageFairClassifier(oracle=StumpOracle()).fit(xp.asarray(people.X), xp.asarray(people.Y))
+
+
+def test_tf32_is_for_gpus(xp, people):
+    for X, Y in ((people.X, people.Y), (xp.asarray(people.X), xp.asarray(people.Y))):
+        with pytest.raises(
+            InputError, match="'tf32' needs X and Y as PyTorch tensors on an NVIDIA GPU"
+        ):
+            AverageFairClassifier(dtype="tf32").fit(X, Y)
+    with pytest.raises(InputError, match="`dtype` must be one of float64, float32, tf32"):
+        AverageFairClassifier(dtype="float16").fit(people.X, people.Y)
+
+
+@pytest.mark.parametrize("library", [None, *LIBRARIES])
+@pytest.mark.parametrize("rate", ["error", "false_positive"])
+def test_float32_answers_as_float64_does_but_near_zero(people, library, rate):
+    """With the same weights, scores that differ in sign are zero up to rounding."""
+    from averagefair import Learner, RegressionOracle
+
+    xp = np if library is None else known(library)
+    X, Y = xp.asarray(people.X), xp.asarray(people.Y)
+    weights = np.random.default_rng(0).normal(scale=0.05, size=len(people.X))
+    plays = []
+    for dtype in ("float64", "float32"):
+        learner = Learner(Sample(X, Y, dtype=dtype), rate, RegressionOracle())
+        plays.append(learner.respond(learner.sample.space.asarray(weights)))
+    exact, rounded = plays
+    scores = people.X @ exact.hypothesis.coefficients + exact.hypothesis.intercepts
+    typical = np.abs(people.X) @ np.abs(exact.hypothesis.coefficients)
+    assert rounded.hypothesis.coefficients == pytest.approx(
+        exact.hypothesis.coefficients, abs=1e-5 * np.abs(exact.hypothesis.coefficients).max()
+    )
+    differ = rounded.hypothesis.decide(people.X) != exact.hypothesis.decide(people.X)
+    assert (np.abs(scores)[differ] <= 1e-5 * typical[differ]).all()
+    assert rounded.error == pytest.approx(exact.error, abs=2 / people.Y.size)
+
+
+def test_memory_that_does_not_suffice():
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    space = Space.of(np.zeros(1))
+    with (
+        pytest.raises(
+            DeviceMemoryError, match=r"has too little memory for 64 plays.*3\.20 GB.*float32"
+        ),
+        space.guarded("64 plays", 3_200_000_000),
+    ):
+        raise OutOfMemoryError("tried to allocate")
+    with pytest.raises(ZeroDivisionError), space.guarded("64 plays", 1):
+        _ = 1 / 0

@@ -1,0 +1,1 @@
+"""Helpers of the tests: independent judges, small fits, programs that tests start and watch."""

@@ -1,0 +1,96 @@
+"""Write the golden files of a format version: models and their decisions.
+
+After a version's release its folder is never written again, because later versions of the library
+must still read it. Run this for a new version only:
+
+    python -m tests.support.golden_files tests/persistence/golden/v1
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.preprocessing import SplineTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+from averagefair import (
+    FeatureMap,
+    Portfolio,
+    RegressionOracle,
+    StumpOracle,
+    WeightedOracle,
+    save,
+)
+from tests.support.model_files import Case, fitted
+from tests.support.small_fits import STRANGERS, rounds
+
+# Models that cover everything a file can store: classifiers, oracles, rates, names, people.
+STORED = {
+    "default": ("default, columns, error", False),
+    "gradient": ("default, gradient, both", True),
+    "stumps": ("a certified optimum", True),
+    "constants": ("constants", False),
+    "names": ("pandas, tasks set aside", True),
+    "flat": ("one dimension", False),
+    "weights": ("weights", True),
+    "exceptions": ("beta", False),
+    "influence": ("influence", False),
+    "nested": ("portfolio of portfolios", False),
+}
+# The same for scikit-learn's classifiers; only a few, because each takes 16 kB.
+TREE = DecisionTreeClassifier(max_depth=2)
+SMALL = {
+    "tree": ({"oracle": TREE, "solver": rounds(1)}, True),
+    "boosting": (
+        {"oracle": HistGradientBoostingClassifier(max_iter=1), "solver": rounds(1)},
+        False,
+    ),
+    "portfolio": (
+        {"oracle": Portfolio([StumpOracle(), WeightedOracle(TREE)]), "solver": rounds(1)},
+        False,
+    ),
+    "splines": (
+        {"oracle": FeatureMap(SplineTransformer(3), RegressionOracle()), "solver": rounds(2)},
+        True,
+    ),
+}
+
+
+def facts(model):
+    """Return the answers that must not change: decisions exactly, chances to 1e-12."""
+    return {
+        "tasks": list(model.task_names_ if hasattr(model, "task_names_") else model.task_names),
+        "chances": model.decision_probability(STRANGERS).ravel().tolist(),
+        "draws": model.predict(STRANGERS, ids=[f"id {one}" for one in range(len(STRANGERS))])
+        .ravel()
+        .tolist(),
+        **({"certificate": str(model.certificate_)} if hasattr(model, "certificate_") else {}),
+    }
+
+
+def main(folder):
+    """Write all files into a folder that must not exist."""
+    folder.mkdir(parents=True)
+    told = {}
+    for name, (case, extendable) in (STORED | SMALL).items():
+        known = Case(**case) if name in SMALL else fitted(case)
+        save(known.model, folder / f"{name}.model", extendable=extendable)
+        told[name] = facts(known.model)
+        if extendable:
+            later = known.model.extend(known.later)
+            save(later, folder / f"{name}-later.model")
+            told[name]["later labels"] = [[*row] for row in _cells(known.later)]
+            told[f"{name}-later"] = facts(later)
+    (folder / "facts.json").write_text(json.dumps(told) + "\n")
+
+
+def _cells(table):
+    cells = table.to_numpy() if hasattr(table, "to_numpy") else table
+    return [[None if cell != cell else int(cell) for cell in row] for row in cells.tolist()]
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))

@@ -1,0 +1,169 @@
+"""Fitted models of every kind that can be stored, and the contents of their files."""
+
+import json
+from functools import cache
+from hashlib import blake2b
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+from safetensors import safe_open
+from safetensors.numpy import save as packed
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from averagefair import (
+    ColumnGeneration,
+    ErrorRate,
+    FalseNegativeRate,
+    FalsePositiveRate,
+    LogisticOracle,
+    Portfolio,
+    RegressionOracle,
+    StumpOracle,
+    WeightedOracle,
+)
+from averagefair.persistence import load, save
+from tests.support.small_fits import (
+    FEATURES,
+    ORACLES,
+    STRANGERS,
+    TASKS,
+    UNEVEN,
+    M,
+    N,
+    model,
+    people,
+    rounds,
+)
+
+WHO = [f"Zebedee-{i:03}" for i in range(N)]
+LATER = [f"later {j}" for j in range(4)]
+STRANGE_IDS = [f"stranger {i}" for i in range(len(STRANGERS))]
+QUICK = ColumnGeneration(max_rounds=12, patience=4)
+TABLES = {
+    "pandas": lambda cells, names, rows: pd.DataFrame(cells, index=rows, columns=names),
+    "polars": lambda cells, names, rows: pl.DataFrame(cells, schema=names),
+    "pyarrow": lambda cells, names, rows: pa.table(dict(zip(names, cells.T, strict=True))),
+}
+CASES = {
+    f"{oracle}, {solver}, {rate}": {"oracle": ORACLES[oracle], "solver": how, "rate": which}
+    for oracle in ("default", "stump")
+    for solver, how in (("columns", QUICK), ("gradient", rounds(8)))
+    for rate, which in (
+        ("error", "error"),
+        ("false positives", "false_positive"),
+        ("false negatives", FalseNegativeRate()),
+        ("both", ["false_positive", "false_negative"]),
+    )
+} | {
+    "list of one rate": {"rate": ["false_negative"]},
+    "ridge": {"oracle": RegressionOracle(l2=2.0)},
+    "blanks": {"blanks": 0.3},
+    "blanks, stump": {"blanks": 0.3, "oracle": StumpOracle(), "solver": QUICK},
+    "weights": {"sample_weight": UNEVEN, "task_weight": np.arange(1.0, M + 1)},
+    "nobody and nothing": {"sample_weight": np.arange(N) % 3, "task_weight": np.arange(M)},
+    "tasks set aside": {"rate": FalsePositiveRate(holdout_tasks=2)},
+    "tasks set aside, columns": {"rate": ErrorRate(holdout_tasks=2), "solver": QUICK},
+    "outside rho": {"rate": ErrorRate(rho=np.linspace(0.2, 0.9, N))},
+    "ids": {"ids": WHO},
+    "one dimension": {"flat": True},
+    "beta": {"beta": 0.2, "solver": QUICK},
+    "influence": {"max_influence": 3.0, "solver": QUICK},
+    "batches": {"solver": rounds(3, batch_size=2, replay=False)},
+    "default slack": {"alpha": None},
+    "a certified optimum": {"solver": None, "oracle": StumpOracle()},
+    "constants": {"solver": ColumnGeneration(max_rounds=2), "alpha": 1e-4, "flat": True},
+    "tree": {"oracle": DecisionTreeClassifier(max_depth=3, random_state=0)},
+    "tree, columns": {"oracle": ORACLES["tree"], "solver": QUICK},
+    "boosting": {"oracle": HistGradientBoostingClassifier(max_iter=3), "solver": rounds(2)},
+    "forest": {"oracle": RandomForestClassifier(3, max_depth=3), "solver": rounds(2)},
+    "words": {
+        "oracle": WeightedOracle(LogisticRegression(), classes=("no", "yes")),
+        "solver": rounds(2),
+    },
+    "portfolio": {
+        "oracle": Portfolio([StumpOracle(), WeightedOracle(DecisionTreeClassifier(max_depth=2))])
+    },
+    "portfolio of portfolios": {
+        "oracle": Portfolio([Portfolio([StumpOracle(), RegressionOracle()]), LogisticOracle()])
+    },
+    **{f"{kind} tables": {"table": kind} for kind in TABLES},
+    "pandas, one named column": {"table": "pandas", "flat": True},
+    "pandas, tasks set aside": {"table": "pandas", "rate": FalsePositiveRate(holdout_tasks=2)},
+}
+
+
+class Case:
+    """A fitted model with its training data, in the form they were given."""
+
+    def __init__(self, *, blanks=0.0, flat=False, table=None, **params):
+        options = {
+            name: params.pop(name)
+            for name in ("sample_weight", "task_weight", "ids")
+            if name in params
+        }
+        self.features, self.labels = people(blanks=blanks)
+        _, later = people(seed=5, m=len(LATER), blanks=0.2)
+        make = TABLES.get(table, lambda cells, names, rows: cells)
+        self.X, self.later = make(self.features, FEATURES, WHO), make(later, LATER, WHO)
+        self.Y = make(self.labels, TASKS, WHO)
+        if flat:
+            self.labels = self.labels[:, :1]
+            self.Y = self.labels[:, 0] if table is None else self.Y[TASKS[0]]
+        self.strangers = make(STRANGERS, FEATURES, STRANGE_IDS)
+        self.table, self.rate = table, params.get("rate", "error")
+        self.model = model(**({"solver": rounds(8)} | params)).fit(self.X, self.Y, **options)
+
+
+@cache
+def fitted(case):
+    return Case(**CASES[case])
+
+
+def there_and_back(one, path, **options):
+    save(one, path, **options)
+    return load(path)
+
+
+def assert_decides_the_same(one, other, *tables):
+    for X in tables:
+        ids = [f"id {i}" for i in range(len(X))]
+        for ask in (
+            lambda it, X=X: it.decision_probability(X),
+            lambda it, X=X: it.predict(X),
+            lambda it, X=X, ids=ids: it.predict(X, ids=ids),
+        ):
+            wanted, found = ask(one), ask(other)
+            assert wanted.dtype == found.dtype
+            np.testing.assert_array_equal(found, wanted)
+
+
+def contents(path):
+    """Return the arrays and the manifest of a model file."""
+    with safe_open(str(path), framework="numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return arrays, json.loads(file.metadata()["manifest"])
+
+
+def altered(whole, folder, change):
+    """Write the file with its arrays and its manifest changed; return the path."""
+    path = folder / "altered.model"
+    path.write_bytes(whole)
+    arrays, head = contents(path)
+    change(arrays, head)
+    arrays = {name: np.ascontiguousarray(part) for name, part in arrays.items()}
+    text = json.dumps(head)
+    arrays.pop("digest", None)
+    path.write_bytes(packed(arrays | {"digest": seal(arrays, text)}, {"manifest": text}))
+    return path
+
+
+def seal(arrays, text):
+    """Return the hash of a manifest and its arrays, so that a changed file has a valid hash."""
+    parts = [text.encode()]
+    for name, part in sorted(arrays.items()):
+        parts += [f"\n{name} {part.dtype.str} {part.shape}\n".encode(), part.tobytes()]
+    return np.frombuffer(blake2b(b"".join(parts), digest_size=16).digest(), np.uint8)
