@@ -217,7 +217,7 @@ def test_the_curve_on_the_command_line(tables):
     more = ("--max-rounds", 5, "-o", "curve.html")
     out = " ".join(run(tables, "frontier", "people.csv", *asked, *more, code=None).out.split())
     assert "noise alone" not in out
-    assert "Noise cannot be removed there, and nothing follows for other tasks" in out
+    assert "They contain noise, and say nothing about other tasks" in out
     told = json.loads(
         run(tables, "frontier", "people.csv", *asked, "--max-rounds", 5, "--json", code=None).out
     )

@@ -210,10 +210,10 @@ def _lines(
 
 def _explain(tested: Any) -> str:
     """Explain the columns of the held-out table."""
-    text = "Held out: error / alpha that holds 95% of the people"
+    text = "Held out: error / distance from a common rate that covers 95% of the people"
     fresh = [name for name, corner in tested.corners.items() if not corner.learned_tasks]
     if fresh:
-        text += " / the same alpha if all true rates were equal (new tasks only)"
+        text += " / that distance if all true rates were equal (noise alone; new tasks only)"
     if tested.people is not None:
         text += (
             ". For new people, these are observed rates on the training tasks. They contain noise, "
