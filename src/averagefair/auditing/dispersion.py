@@ -1,14 +1,16 @@
 """The dispersion: the variance of people's true rates, with the noise from few tasks removed.
 
-With d = W (L - E_i), z~ = d / sqrt(D_i), D_i = m_i (m_i - 1) and C_j = sum_i z~_ij,
+L is the table of losses, W is 1 for cells that count and 0 for others, and E_i is person i's
+observed rate over m_i cells. Ebar is the mean of E_i over the n people. Then, with
+d = W (L - E_i), z~ = d / sqrt(D_i), D_i = m_i (m_i - 1) and C_j = sum_i z~_ij,
 
     sigma2 = [sum_i (E_i - Ebar)^2 - sum_ij z~_ij^2 + sum_j C_j^2 / n] / (n - 1)
 
 estimates the variance of the true rates. The estimate assumes no distribution for the errors. It is
-unbiased on complete tables; with blanks, part of the third term remains as a bias of order 1 / m.
-The second term removes the noise of each person's tasks. The third term adds back the noise that
-all people share: a hard task is hard for everybody and does not move rates apart. On complete
-tables sigma2 equals (MSR - MSE) / m of the two-way analysis of variance.
+unbiased on complete tables. With blanks it has a bias of order 1 / m, which comes from the third
+term. The second term subtracts all task noise, including noise that all people share. Shared noise
+(a hard task) does not move rates apart, so the third term adds it back. On complete tables sigma2
+equals (MSR - MSE) / m of the two-way analysis of variance.
 
 The infinitesimal jackknife, over people and over tasks, estimates the variance of sigma2. f_j and
 g_i below say how sigma2 changes when task j or person i gets a little more weight. A variance
@@ -21,9 +23,9 @@ and its bounds fail. For learned tasks :func:`observed_dispersion` gives the obs
 With families of tasks, a family takes the place of a task throughout. W becomes the number c_if of
 a person's cells in the family. d becomes the sum of L - E_i over these cells, and D_i becomes
 m_i^2 freedom_i (see tally.py). The estimated noise is then correct if the cells of a family are
-copies of one draw, or if all families have the same size. Otherwise, with very unequal sizes,
-sigma2 is too small: by up to a seventh if half of a family's cells are independent draws. With one
-task per family the formula is the one above.
+copies of one draw, or if all families have the same size. Otherwise very unequal sizes
+make sigma2 too small. For example, it is up to one seventh too small if half of a family's cells
+are independent draws. With one task per family the formula is the one above.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ class Dispersion(Frozen):
     ----------
     sigma2 : Estimate
         The variance of the true rates. The value is signed: an unbiased estimate of a small
-        variance may be negative. The interval is cut at 0, and its upper end is measured from 0 if
-        the value is negative. All fields are NaN for learned tasks.
+        variance may be negative. The interval is cut at 0. If the value is negative, the interval
+        runs from 0 to half the uncut width. All fields are NaN for learned tasks.
     raw : float
         The variance of the observed rates.
     upper : float
@@ -175,7 +177,7 @@ def estimate_dispersion(losses: Losses, tally: Tally, confidence: float) -> Disp
         noise[rows] = z.sum(axis=1)
         squares += z.sum(axis=0)
     parts = np.array([off @ off, -squares.sum(), sums @ sums / n]) / (n - 1)
-    # If everybody has the same losses, the remainder is rounding error.
+    # If everybody has the same losses, sigma2 should be 0; treat values up to `rounding` as 0.
     rounding = EPSILON * float(np.abs(parts).sum() + rates @ rates / n)
     sigma2 = _zero_below(float(parts.sum()), rounding)
     raw = _zero_below(float(parts[0]), EPSILON * rounding)

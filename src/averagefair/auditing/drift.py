@@ -41,8 +41,8 @@ class Drift:
     p : tuple of float
         Each batch's p-value.
     p_adjusted : tuple of float
-        The p-values adjusted for all batches (Holm). If people do not differ, some batch falls
-        below 0.05 in at most 5% of series.
+        The p-values adjusted for all batches (Holm). If people do not differ, the
+        probability that any batch falls below 0.05 is at most 5%.
     p_combined : float
         One p-value for all batches (Fisher's method): whether people differ in any of them.
     mean_changes, sigma2_changes : tuple of Estimate

@@ -78,8 +78,8 @@ def _kl_upper(rates: FloatArray, bound: FloatArray) -> FloatArray:
     """Return the largest p with kl(rate || p) <= bound, by Newton's method from above.
 
     kl is convex in p, so Newton's steps from above never pass the root. Two bounds on kl give a
-    start above the root. Pinsker's inequality is kl >= 2 (p - rate)^2. Without the first term of
-    kl, the bound is kl >= (1 - rate) ln(1 / (1 - p)) - entropy.
+    start above the root. Pinsker's inequality is kl >= 2 (p - rate)^2. Dropping the term
+    rate ln(1 / p), which is >= 0, gives kl >= (1 - rate) ln(1 / (1 - p)) - entropy.
     """
     entropy = -xlogy(rates, rates) - xlogy(1 - rates, 1 - rates)
     below_one = np.exp(-(bound + entropy) / np.where(rates < 1, 1 - rates, 1.0))
@@ -133,10 +133,11 @@ class Counts(NamedTuple):
         """Return exact intervals for means in [0, 1] over the same cells.
 
         With families the mean is sum_f (c_f / m) X_f, where X_f is the draw of family f.
-        Log-moments are convex, so Chernoff's bound is at least as good as for m / max_f c_f single
-        draws. Hoeffding's bound equals that for m^2 / sum_f c_f^2 single draws. Chernoff's interval
-        is narrow near 0 and 1; Hoeffding's interval is narrow where family sizes differ. Each
-        interval gets delta / 2, and the result is the intersection of both.
+        The log-moment generating function is convex. So Chernoff's bound is at least as tight as
+        for m / max_f c_f independent cells. Hoeffding's bound equals that for m^2 / sum_f c_f^2
+        independent cells. Chernoff's interval is narrow near 0 and 1; Hoeffding's interval is
+        narrow where family sizes differ. Each interval gets delta / 2, and the result is the
+        intersection of both.
         """
         if self.largest is None or self.shared is None:
             return kl_chernoff(rates, self.counted, delta)

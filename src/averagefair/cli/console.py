@@ -83,7 +83,7 @@ def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = 
 
 
 def silence() -> None:
-    """Redirect standard output to the null device, with all that is not written yet."""
+    """Redirect standard output to the null device, which discards any unflushed output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -34,8 +34,8 @@ def frontier(
         list[str] | None,
         typer.Option(
             metavar="COLUMNS",
-            help=f"Held-out tasks: {given.MATCH}. They are not learned from; the learned mapping "
-            "makes their classifiers.",
+            help=f"Held-out tasks: {given.MATCH}. Not used in training; the learned mapping makes "
+            "their classifiers.",
         ),
     ] = None,
     choice: Annotated[
@@ -307,8 +307,9 @@ def _refuse_known(people: TrainingInput, others: TrainingInput) -> None:
 def tested_table(tested: Any) -> str:
     """Return the held-out table, a row for each alpha and a column for each corner.
 
-    The corners are new people, new tasks, and both. A cell shows the error and the alpha that holds
-    95% of the people; on new tasks also that alpha if all true rates were equal (the floor).
+    The corners are new people, new tasks, and both. A cell shows the error and the distance from a
+    common rate that covers 95% of the people. On new tasks it also shows the floor: this distance
+    if all true rates were equal.
     """
     from averagefair.evaluation.generalisation import CORNERS
 

@@ -194,10 +194,10 @@ def error_spread(curves: Curves, split: Split) -> ResultTable:
     -------
     ResultTable
         A row for each person, alpha, rate and solver: ``individual_rate`` (NaN if undefined) and
-        its mean over people, ``mean_rate``. The baseline is the oracle's answer without a
-        constraint, mixed with coin flips until it has the same spread. ``coin_flip_rate``,
-        ``coin_flip_mean`` and ``coin_flip_error`` are the baseline's rate, mean rate and overall
-        error. People of the synthetic population have a ``group``.
+        its mean over people, ``mean_rate``. Each model is compared with a baseline: the
+        oracle's unconstrained answer, mixed with coin flips until its spread is no larger than the
+        model's. ``coin_flip_rate``, ``coin_flip_mean`` and ``coin_flip_error`` are the baseline's
+        rate, mean rate and overall error. People of the synthetic population have a ``group``.
     """
     rates = dict.fromkeys(rate for rate, _ in curves)
     free = {rate: _unconstrained(split, rate) for rate in rates}

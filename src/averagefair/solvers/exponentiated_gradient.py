@@ -125,9 +125,10 @@ class ExponentiatedGradient(Solver):
         **The theory's alpha is half of ours**: slack = 2 alpha. Leave the estimator's ``alpha``
         unset, or set it to 2 alpha. The promise is error <= OPT(slack) + 2 nu and
         ``|R_i - gamma| <= 3 alpha`` (Theorem "In-sample Accuracy and Fairness"). The promise is
-        certain with an exact oracle, the sample's own rho and all tasks in every round. With
-        outside rho or fresh batches, the paper needs batches of ``plan.tasks_per_round`` tasks. The
-        promise then holds with probability 1 - delta.
+        certain with an exact oracle, the sample's own rho and all tasks in every round. (rho_i is
+        the share of person i's tasks that count in the rate.) With outside rho or fresh batches,
+        the paper needs batches of ``plan.tasks_per_round`` tasks. The promise then holds with
+        probability 1 - delta.
 
         Parameters
         ----------
@@ -137,8 +138,8 @@ class ExponentiatedGradient(Solver):
             The distance allowed from the game's equilibrium, and so from the least error.
             T grows with 1 / (alpha nu)^2: look at ``plan.rounds`` before you run it.
         n : int
-            The number of individuals. With weights: the sum of the weights, or more if some weigh
-            less than 1 (an error then says how many).
+            The number of individuals. With weights: the sum of the weights. If some weights are
+            below 1, a larger n is needed; the error message gives it.
         delta, rho_min : float
             For the m0 reported in ``plan.tasks_per_round``: the chance of failure, and (for the
             false-positive and false-negative rates) the smallest rho.
@@ -261,8 +262,8 @@ class ExponentiatedGradient(Solver):
     def _check_plan(self, multiplicities: FloatArray) -> None:
         """Refuse a plan made for fewer individuals: its T is too small for the promise.
 
-        A person who stands for c_k people starts with the share c_k / (1 + 2 sum c) on each
-        multiplier. The paper's log(2n + 1) is the logarithm of the smallest share's inverse.
+        A row of weight c_k starts with the share c_k / (1 + 2 sum c) on each of its two
+        multipliers. The paper's log(2n + 1) is the logarithm of the smallest share's inverse.
         """
         if self.plan is None or multiplicities.size == 0:
             return

@@ -40,7 +40,7 @@ def sparse_support(n: int, m: int, alpha: float, delta: float) -> int:
 def individuals_needed(
     alpha: float, nu: float, beta: float, delta: float, m: int, vc_dimension: int
 ) -> int:
-    """Return the number of individuals from which fairness carries over to the whole population.
+    """Return how many training individuals suffice for fairness to carry over to the population.
 
     Draw n or more individuals independently, with any m tasks. Suppose that all of them are within
     3 alpha of the common rate (:func:`in_sample`). Then all but a share beta of the population is
@@ -89,15 +89,17 @@ def individuals_needed(
         labellings = math.log(2 * math.e * n / d) * r * m * d
         return labellings + math.log(24 * (T + 1)) - math.log(delta) <= rate * n
 
-    # Suppose r and T are one above their unrounded values. Then the left side is concave for n >= d
-    # and exceeds the right side at n = d. So the inequality, once true, stays true for larger n.
-    # The rounded r + 1 and T + 1 are upper bounds on these values.
+    # Let r' and T' be the unrounded values. With r' + 1 and T' + 1, the left side is concave for
+    # n >= d and exceeds the right side at n = d. So this inequality, once true, stays true for
+    # larger n. The loop tests the rounded r + 1 and T + 1, which are at least r' + 1 and T' + 1;
+    # r and T themselves are at most that. So where the loop stops, the inequality with r and T
+    # holds for all larger n.
     n = d
     while not holds(n, sparse_support(n, m, alpha, delta) + 1, rounds(alpha, nu, n) + 1):
         n = whole("The number of individuals", 2.0 * n)
-    # For fixed r and T, the inequality holds from some number on. Take r and T at n - 1; they are
-    # no larger for smaller numbers. So either the inequality fails at n - 1, or it holds with the
-    # right r and T from that number up to n - 1.
+    # Fix r and T at their values for n - 1; smaller n have equal or smaller r and T. Bisect for
+    # `high`, the smallest number at which the inequality then holds. If `high` is n, the inequality
+    # fails at n - 1: return n. Otherwise it holds from `high` to n - 1: continue from `high`.
     while True:
         r, T = sparse_support(n - 1, m, alpha, delta), rounds(alpha, nu, n - 1)
         low, high = d, n
@@ -134,12 +136,13 @@ def sizes_for_both(
 
     The theorem Simultaneous Generalization over P and Q needs n >= :func:`individuals_needed` and
     m >= :func:`tasks_needed`. The first grows with m, the second with n. Start from n = 1 and apply
-    the two functions in turn. No step exceeds any solution, so the fixed point is the smallest
-    solution. The steps end because m grows only with powers of log n.
+    the two functions in turn. Both functions are non-decreasing, so no iterate passes the smallest
+    solution, and the fixed point is that solution. The steps end because m grows only with powers
+    of log n.
 
-    For false-positive rates the theorem uses rho_inf, the infimum of rho_x over all individuals x
-    of the population. The other theorems need only the smallest share among the training
-    individuals.
+    For false-positive rates, rho_x is the true share of tasks on which individual x has label 0.
+    The theorem uses rho_inf, the infimum of rho_x over all individuals x of the population. The
+    other theorems need only the smallest share among the training individuals.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ def sizes_for_both(
     vc_dimension : int
         The VC dimension of the classifiers; for linear thresholds, the number of features plus one.
     rho_inf : float in (0, 1], optional
-        For false-positive rates only: the smallest true share of tasks that count, over the
+        For false-positive rates only: the smallest share of label-0 tasks of any individual in the
         population.
 
     Examples
