@@ -290,6 +290,7 @@ UNSEEN = {
     "a word for an error": of_certificate(error="much"),
     "a word for the unconstrained error": of_certificate(unconstrained_error="little"),
     "a word for the error by coin flips": of_certificate(coin_flip_error="much"),
+    "an error beyond NumPy's numbers": of_certificate(unconstrained_error=2**70),
     "fewer people": of_array("people.features", lambda X: X[1:]),
     "people of fewer features": of_array("people.features", lambda X: X[:, 1:]),
     "features that are no numbers": of_array("people.features", lambda X: X * np.nan),

@@ -284,11 +284,18 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
     own = ("aim", "deviation", "spread", "outside", "error", "lower", "upper", "gap", "seconds")
     others = ("unconstrained_error", "coin_flip_error", "rounds", "oracle_calls", "columns")
     figures += [getattr(certificate, name) for name in (*own, *others)]
-    if any(isinstance(number, bool) or not isinstance(number, Real) for number in figures):
+    if not all(map(_is_figure, figures)):
         raise ValueError("the certificate holds a figure that is not a number")
     if not isinstance(certificate.trouble, str):
         raise ValueError("the certificate's trouble is not text")
     return certificate
+
+
+def _is_figure(number: Any) -> bool:
+    """Return whether this is a float, or an int that NumPy's functions take."""
+    if isinstance(number, bool) or not isinstance(number, Real):
+        return False
+    return not isinstance(number, int) or abs(number) < 2**63
 
 
 KINDS: dict[str, Callable[[Contents], AverageFairClassifier | Mixture]] = {
