@@ -69,7 +69,7 @@ class OracleCase:
     exact : its ``exact``; an oracle that is not exact gives a task with a single label that label
     names_answers : whether equal answers have equal keys when the oracle was bound twice
     unmoved_by : the ``CHANGES`` of the features that leave its decisions as they are
-    starts_anew : whether earlier questions change nothing; if False, they may change last digits
+    keeps_no_state : whether earlier questions change nothing; if False, they may change last digits
     sees_all : whether people without a label in a task affect it by their features
     """
 
@@ -78,7 +78,7 @@ class OracleCase:
     exact: bool
     names_answers: bool = True
     unmoved_by: frozenset[str] = frozenset()
-    starts_anew: bool = True
+    keeps_no_state: bool = True
     sees_all: bool = False
 
 
@@ -108,7 +108,7 @@ ORACLES = [
         LogisticOracle,
         exact=False,
         unmoved_by=frozenset(CHANGES) - {"a column twice"},
-        starts_anew=False,
+        keeps_no_state=False,
         sees_all=True,
     ),
     OracleCase(
@@ -129,7 +129,7 @@ ORACLES = [
         default_oracle,
         exact=False,
         unmoved_by=frozenset({"a constant column"}),
-        starts_anew=False,
+        keeps_no_state=False,
         sees_all=True,
     ),
 ]
@@ -241,9 +241,9 @@ def test_asking_twice_answers_twice_the_same(case, blanks):
     bound, fresh = here.bind(oracle), here.bind(oracle)
     first = bound()
     bound([3])
-    for other, alike in ((bound(), case.starts_anew), (fresh(), case.names_answers)):
+    for other, alike in ((bound(), case.keeps_no_state), (fresh(), case.names_answers)):
         assert_same_decisions(first, other, STRANGERS)
-        if case.starts_anew:
+        if case.keeps_no_state:
             assert (first.key() == other.key()) is alike
     assert first.key() == first.key()
     hash(first.key())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from averagefair._util.arrays import FloatArray, SignArray
+from averagefair._util.arrays import FloatArray
 from averagefair._util.text import counted
 from averagefair.errors import InputError, some_of
 from averagefair.people.backends import Space
@@ -36,7 +36,7 @@ from averagefair.people.storage import ArrayRows, Rows, finite_features
 if TYPE_CHECKING:
     from averagefair.people.feature_map import FittedMap
 
-__all__ = ["FloatArray", "Sample", "SignArray", "check_columns", "read_features"]
+__all__ = ["Sample", "check_columns", "read_features"]
 
 
 # Weights are divided by each other and multiplied by prices. Within this ratio, results are finite.
