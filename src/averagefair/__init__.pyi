@@ -2,7 +2,14 @@
 # each when it is first used.
 
 from .auditing import Audit, Comparison, Drift, Verdict, audit, compare, drift
-from .errors import CheckpointWarning, DegenerateTaskWarning, InputError, UndefinedRateWarning
+from .errors import (
+    CheckpointWarning,
+    DegenerateTaskWarning,
+    InputError,
+    LevellingDownWarning,
+    NothingToFixWarning,
+    UndefinedRateWarning,
+)
 from .estimator import AverageFairClassifier
 from .evaluation.generalisation import Generalisation, generalisation
 from .evaluation.held_out import HeldOut, held_out
@@ -12,8 +19,9 @@ from .game.learner import Learner
 from .game.mapping import Mapping
 from .game.measure import individual_rates
 from .game.mixture import Mixture
+from .game.promises import Cap, Equal, Minimax, Promise, WorstOff
 from .game.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
-from .game.request import Request
+from .game.who_pays import WhoPays, who_pays
 from .oracles import (
     FeatureMap,
     FiniteOracle,
@@ -33,6 +41,7 @@ __version__: str
 __all__ = [
     "Audit",
     "AverageFairClassifier",
+    "Cap",
     "Certificate",
     "Checkpoint",
     "CheckpointWarning",
@@ -40,6 +49,7 @@ __all__ = [
     "Comparison",
     "DegenerateTaskWarning",
     "Drift",
+    "Equal",
     "ErrorRate",
     "ExponentiatedGradient",
     "FalseNegativeRate",
@@ -51,13 +61,16 @@ __all__ = [
     "HeldOut",
     "InputError",
     "Learner",
+    "LevellingDownWarning",
     "LogisticOracle",
     "Mapping",
+    "Minimax",
     "Mixture",
+    "NothingToFixWarning",
     "Polished",
     "Portfolio",
+    "Promise",
     "RegressionOracle",
-    "Request",
     "Round",
     "Sample",
     "Status",
@@ -66,6 +79,8 @@ __all__ = [
     "UndefinedRateWarning",
     "Verdict",
     "WeightedOracle",
+    "WhoPays",
+    "WorstOff",
     "audit",
     "compare",
     "drift",
@@ -75,4 +90,5 @@ __all__ = [
     "individual_rates",
     "load",
     "save",
+    "who_pays",
 ]

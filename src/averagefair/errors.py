@@ -50,6 +50,14 @@ class UndefinedRateWarning(UserWarning):
     """Some individuals carry no constraint: none of their labels counts towards the rate."""
 
 
+class LevellingDownWarning(UserWarning):
+    """Even the worst-off tenth of the people lose by what was promised."""
+
+
+class NothingToFixWarning(UserWarning):
+    """The unconstrained model shows no detectable unfairness: any promise only costs error."""
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint could not be written, or a resumed run differs from the recorded run."""
 

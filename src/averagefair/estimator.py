@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from averagefair.game.mapping import Mapping
 from averagefair.game.measure import Meter
 from averagefair.game.mixture import Mixture
 from averagefair.game.problem import Outcome
+from averagefair.game.promises import Cap, Equal, Promise, WorstOff
 from averagefair.game.protocols import Rate
 from averagefair.game.rates import ErrorRate, Rates
-from averagefair.game.request import Request
 from averagefair.game.solution import Callback
 from averagefair.people.sample import Sample
 from averagefair.pose import check_columns_of, pose, read_people, resolve_solver
@@ -32,16 +32,18 @@ DEFAULT_ALPHA = 0.05
 
 
 class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifiers for many tasks that err about equally often on everybody.
+    """Classifiers for many tasks that keep a promise about every person's error rate.
 
-    Learns one (randomised) classifier for each task. Every individual's error rate, averaged over
-    the tasks, lies within ``alpha`` of a common rate, at the least error that the solver finds.
+    Learns one (randomised) classifier for each task. With ``alpha``, every individual's error rate,
+    averaged over the tasks, lies within ``alpha`` of a common rate. With ``worst_off``, the mean
+    rate of the worst-off people is low. Either way the error is the least that the solver finds.
 
     Parameters
     ----------
     alpha : float in [1e-6, 0.5], optional
         The slack: how far an individual's rate may lie from the common rate, so that two people
-        differ by at most 2 alpha. Default: the solver's own alpha if it has one, else 0.05.
+        differ by at most 2 alpha. Default, if nothing else is promised: the solver's own alpha if
+        it has one, else 0.05. Short for ``promise=Equal(alpha, beta, max_influence)``.
     rate : {"error", "false_positive", "false_negative"}, Rate, or list of these, default "error"
         Which mistakes count. With a list, e.g. ``["false_positive", "false_negative"]``, each rate
         must lie within alpha of its own common rate.
@@ -55,12 +57,28 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     solver : Solver, optional
         Default: :class:`~averagefair.ColumnGeneration`.
     beta : float in [0, 1), default 0
-        The share of people who may lie outside alpha: the (alpha, beta) form of the definition. The
-        people who would cost most to bring inside are exempt.
+        The share of people who may lie outside alpha, or above max_rate: the (alpha, beta) form of
+        the definition. The people who would cost most to bring inside are exempt.
     max_influence : float, optional
         c: no person's multiplier may exceed c / n. A person who would need a larger multiplier to
         come within alpha stays outside. No share of people outside is promised; the certificate
         reports it. Values of 3 to 10 did better on new people.
+    max_rate : float in (0, 1], optional
+        The highest rate that anybody may have: short for ``promise=Cap(max_rate, beta)``. With
+        ``worst_off``: the highest mean rate that the worst-off may have.
+    worst_off : float in (0, 1), optional
+        The share of the people who count as worst-off, such as 0.1: short for
+        ``promise=WorstOff(share, price, max_rate)``.
+    price : float, optional
+        With ``worst_off``: how many points of overall error a point of the worst-off people's mean
+        rate is worth. Default: 0.25, without ``max_rate``.
+    no_harm : float in [0, 1), optional
+        Beside any of these: nobody's rate may be more than this above their rate with nothing
+        asked, or above the rates given to ``fit(against=...)``.
+    promise : Promise, optional
+        Any promise as an object: :class:`~averagefair.Equal`, :class:`~averagefair.Cap`,
+        :class:`~averagefair.Minimax` or :class:`~averagefair.WorstOff`, in place of the parameters
+        above.
     random_state : int, RandomState or None, default None
         Seeds the draws of ``predict`` and of the solver. None: a fresh seed for each fit, kept in
         ``seed_``.
@@ -79,12 +97,15 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     ----------
     error_ : float
         Overall error on the training sample.
+    promise_ : Promise
+        What was promised.
     common_rate_ : float, or tuple of float
-        gamma: everybody's rate is close to it; one for each rate if ``rate`` is a list.
+        gamma: everybody's rate is close to it; one for each rate if ``rate`` is a list. NaN for a
+        promise without a common rate.
     individual_rates_ : array, shape (n,), or (n, rates) if ``rate`` is a list
         Everybody's rate on the training tasks; NaN where undefined.
     certificate_ : Certificate
-        What was requested, reached and proved, and why the fit stopped. ``print`` it.
+        What was promised, reached and proved, who pays, and why the fit stopped. ``print`` it.
     mapping_ : Mapping, or None
         psi: makes the classifiers of any task. None in a model loaded from a file that was saved
         without the training individuals.
@@ -128,6 +149,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     mapping_: Mapping | None
     classifiers_: Mixture
     certificate_: Certificate
+    promise_: Promise
     error_: float
     individual_rates_: Any
     common_rate_: float | tuple[float, ...]
@@ -153,6 +175,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         callback: Callback | None = None,
         dtype: str | None = None,
         checkpoint: Any = None,
+        max_rate: float | None = None,
+        worst_off: float | None = None,
+        price: float | None = None,
+        no_harm: float | None = None,
+        promise: Promise | None = None,
     ) -> None:
         self.alpha = alpha
         self.rate = rate
@@ -164,6 +191,11 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.callback = callback
         self.dtype = dtype
         self.checkpoint = checkpoint
+        self.max_rate = max_rate
+        self.worst_off = worst_off
+        self.price = price
+        self.no_harm = no_harm
+        self.promise = promise
 
     def fit(
         self,
@@ -172,6 +204,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         sample_weight: ArrayLike | None = None,
         task_weight: ArrayLike | None = None,
         ids: ArrayLike | None = None,
+        against: Any = None,
     ) -> AverageFairClassifier:
         """Learn the classifiers of all tasks together.
 
@@ -188,18 +221,22 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ids : array-like of shape (n,), optional
             Names of the people in reports. Each name occurs once, and none is blank. Default: the
             index of a pandas table (which may repeat a name), else numbers.
+        against : array-like or pandas Series of shape (n,), or (n, rates), optional
+            Rates that these people have today, for example
+            :func:`~averagefair.individual_rates` of the model in use; NaN where unknown. Who pays,
+            and ``no_harm``, then compare with these rates. Default: with the rates that people
+            would have with nothing asked.
         """
         if y is None:
             raise InputError(
                 "AverageFairClassifier requires y to be passed, but the target y is None."
             )
         solver = resolve_solver(self.solver)
-        alpha = next(a for a in (self.alpha, solver.default_alpha, DEFAULT_ALPHA) if a is not None)
-        request = Request(alpha, self.beta, self.max_influence)
+        promise = resolve_promise(self, solver.default_alpha)
         problem, columns = pose(
             X,
             y,
-            [request],
+            [promise],
             rate=self.rate,
             oracle=self.oracle,
             solver=solver,
@@ -208,11 +245,12 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             sample_weight=sample_weight,
             task_weight=task_weight,
             ids=ids,
+            against=against,
             dtype=self.dtype,
             checkpoint=self.checkpoint,
         )
         with problem.playing() as learner:
-            solution = solver.solve(learner, request, callback=self.callback, rng=problem.rng)
+            solution = solver.solve(learner, promise, callback=self.callback, rng=problem.rng)
         adopt(self, problem.settle(solution), columns, one_task=np.ndim(y) == 1)
         warn_if_missed(self.certificate_)
         return self
@@ -307,8 +345,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             Classifiers of other tasks, from ``extend``; ``Y`` then has the labels on these tasks.
             Fresh tasks show how well the promise holds on future tasks.
         **options
-            As for :func:`averagefair.audit`. Default: the model's own rate, alpha and beta, and
-            ``learned_tasks=True`` for the training tasks.
+            As for :func:`averagefair.audit`. Default: the model's own rate, its alpha and beta if
+            it promises equal rates, and ``learned_tasks=True`` for the training tasks.
         """
         trained, table = self._classifiers_for(X)
         used = trained if classifiers is None else classifiers
@@ -319,7 +357,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
         sample = Sample(table, Y)
         sample.check_tasks(used.task_names, used.named_tasks, "Y")
-        request, rates = self.certificate_.request, Rates.of(self.rate)
+        promise, rates = self.certificate_.promise, Rates.of(self.rate)
         # Unnamed later tasks get names made from their labels, and two names may be equal.
         distinct = len(set(used.task_names)) == len(used.task_names)
         if len(rates) > 1 and "rate" not in options:
@@ -329,8 +367,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             )
         own: dict[str, Any] = {
             "rate": rates[0],
-            "alpha": request.alpha,
-            "beta": request.beta,
+            **(
+                {"alpha": promise.alpha, "beta": promise.beta} if isinstance(promise, Equal) else {}
+            ),
             # An index may repeat a name. Then the labels' own index names the people.
             "individual_names": sample.individual_names if sample.named_people else None,
             "task_names": used.task_names if distinct else None,
@@ -342,7 +381,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "Leave it out, or pass classifiers=model.extend(...) of other tasks."
             )
         if options.get("alpha", 0.0) is None:
-            del own["beta"]
+            own.pop("beta", None)
         result = audit(Y, used.decision_probability(table), **(own | options))
         notes = list(result.notes)
         if used is trained and np.ptp(self.task_weights_) > 0:
@@ -395,6 +434,65 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
 
+def resolve_promise(given: Any, default_alpha: float | None = None) -> Promise:
+    """Return the promise that an estimator's parameters, or another object's, ask for.
+
+    Parameters
+    ----------
+    given : object
+        With the attributes alpha, beta, max_influence, max_rate, worst_off, price, no_harm and
+        promise, as :class:`AverageFairClassifier` has them.
+    default_alpha : float, optional
+        The solver's own alpha, used if nothing is asked for.
+    """
+    names = ("alpha", "max_influence", "max_rate", "worst_off", "price", "no_harm")
+    asked = {name: getattr(given, name) for name in names}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if given.beta != 0:
+        asked["beta"] = given.beta
+    if given.promise is not None:
+        if not isinstance(given.promise, Promise):
+            raise InputError(
+                "`promise` must be a promise object, such as WorstOff(0.1) or Equal(0.05); got "
+                f"{given.promise!r}."
+            )
+        if asked:
+            raise InputError(
+                f"give either `promise` (here {given.promise!r}) or {', '.join(asked)}, not both: "
+                "put everything into the promise object."
+            )
+        return given.promise
+    if "worst_off" in asked:
+        asked["share"] = asked.pop("worst_off")
+        kind: type[Promise] = WorstOff
+    elif "max_rate" in asked:
+        kind = Cap
+    else:
+        kind = Equal
+        asked.setdefault("alpha", DEFAULT_ALPHA if default_alpha is None else default_alpha)
+    takes = {field.name for field in fields(kind)}
+    extra = [name for name in asked if name not in takes]
+    if extra:
+        raise InputError(
+            f"{', '.join(extra)} cannot go with the promise {kind.__name__}, which takes "
+            f"{', '.join(sorted(takes))}. Promise one thing at a time: alpha (equal rates), "
+            "max_rate (a cap), or worst_off with price or max_rate."
+        )
+    return kind(**asked)
+
+
+def short_form(promise: Promise) -> dict[str, Any]:
+    """Return the estimator's parameters for a promise: alpha and its like where they say it all.
+
+    Parameters
+    ----------
+    promise : Promise
+    """
+    if isinstance(promise, Equal):
+        return {field.name: getattr(promise, field.name) for field in fields(promise)}
+    return {"promise": promise}
+
+
 def adopt(
     model: AverageFairClassifier, outcome: Outcome, columns: dict[str, Any], *, one_task: bool
 ) -> None:
@@ -415,7 +513,7 @@ def adopt(
         model.__dict__.pop(name, None)
     model.__dict__.update(columns)
     model.mapping_, model.classifiers_ = outcome.mapping, outcome.classifiers
-    model.certificate_ = outcome.certificate
+    model.certificate_, model.promise_ = outcome.certificate, outcome.certificate.promise
     model.error_, model.individual_rates_ = outcome.reached
     model.common_rate_ = outcome.certificate.common_rate
     model.history_ = outcome.solution.history

@@ -1,10 +1,11 @@
-"""The frontier: the error at each alpha, and how to choose a point."""
+"""The frontier: the error at each value of a promise's figure, and how to choose a point."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,29 +14,32 @@ from numpy.typing import ArrayLike
 from averagefair._util.checks import number_below
 from averagefair._util.text import digits, exactly, table
 from averagefair.errors import InputError, extra
-from averagefair.estimator import AverageFairClassifier, adopt
+from averagefair.estimator import AverageFairClassifier, adopt, resolve_promise, short_form
 from averagefair.game.certificate import Certificate, Status, warn_if_missed
 from averagefair.game.learner import Learner
 from averagefair.game.measure import Measurement
+from averagefair.game.promises import Cap, Equal, Promise, WorstOff
 from averagefair.game.protocols import Rate, Solver
 from averagefair.game.rates import Rates
-from averagefair.game.request import Request
 from averagefair.game.solution import Callback, Solution, StopReason
+from averagefair.game.who_pays import WhoPays
 from averagefair.people.frames import read_numbers
 from averagefair.pose import pose, resolve_solver
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
+PRICES = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""The default values: alphas of equal rates, prices of the worst-off."""
 
 
 @dataclass(frozen=True, repr=False)
 class FrontierPoint:
-    """One alpha: its model and its error.
+    """One value of the promise's figure: its model and its error.
 
     Attributes
     ----------
-    alpha : float
-        As requested.
+    value : float
+        As requested: an alpha, a max_rate or a price.
     model : AverageFairClassifier
         Fitted.
     unconstrained : Measurement
@@ -46,7 +50,7 @@ class FrontierPoint:
         spread.
     """
 
-    alpha: float
+    value: float
     model: AverageFairClassifier
     unconstrained: Measurement
     width: float
@@ -54,8 +58,18 @@ class FrontierPoint:
 
     @property
     def certificate(self) -> Certificate:
-        """What was requested, what was reached, what is proved."""
+        """What was promised, what was reached, who pays, what is proved."""
         return self.model.certificate_
+
+    @property
+    def promise(self) -> Promise:
+        """What was promised."""
+        return self.certificate.promise
+
+    @property
+    def who_pays(self) -> WhoPays | tuple[WhoPays, ...] | None:
+        """Who is better and worse off on the training people than with nothing asked."""
+        return self.certificate.who_pays
 
     @property
     def error(self) -> float:
@@ -68,12 +82,22 @@ class FrontierPoint:
         return self.certificate.spread
 
     @property
+    def worst_off(self) -> float:
+        """Mean rate of the worst-off tenth; with several rates, the largest."""
+        return max(
+            (pays.worst_off.after for pays in self.certificate.each_who_pays), default=np.nan
+        )
+
+    @property
     def coin_flips(self) -> float:
         """Error of the unconstrained model with enough coin flips mixed in to reach this width.
 
         This is the paper's baseline. A share t of coin flips multiplies every difference between
-        people by 1 - t, and the error becomes (1 - t) error + t / 2.
+        people by 1 - t, and the error becomes (1 - t) error + t / 2. NaN for promises that do not
+        make rates equal.
         """
+        if not isinstance(self.promise, Equal):
+            return float("nan")
         width = self.unconstrained_width
         kept = min(1.0, self.width / width) if width > 0 else 1.0
         return kept * self.unconstrained.error + (1.0 - kept) * 0.5
@@ -81,15 +105,21 @@ class FrontierPoint:
     def to_dict(self) -> dict[str, Any]:
         """Return the point's row of the table, as a dict by column name."""
         certificate = self.certificate
-        names = ("error", "spread", "outside", "common_rate", "gap", "columns", "seconds")
+        pays = certificate.each_who_pays
+        names = ["error", "spread", "outside", "common_rate", "gap", "columns", "seconds"]
+        if not isinstance(self.promise, Equal):
+            names = ["error", "spread", "reached", "gap", "columns", "seconds"]
         return {
-            "alpha": self.alpha,
+            self.promise.parameter: self.value,
             **{name: getattr(certificate, name) for name in names},
             "coin_flips": self.coin_flips,
+            "worst_off": self.worst_off,
+            "better": min((own.better for own in pays), default=np.nan),
+            "worse": max((own.worse for own in pays), default=np.nan),
         }
 
     def statement(self) -> str:
-        """Say in plain words what fairness costs here."""
+        """Say in plain words what the promise costs here, and who pays."""
         free, error = self.unconstrained, self.certificate.error
         if np.isnan(free.spread):
             return f"Nobody has {self._names()}, so fairness has no cost."
@@ -98,16 +128,37 @@ class FrontierPoint:
         if price > 0:
             cost = f"That costs {100 * price:.1f} more wrong decisions in a hundred"
         return (
-            f"{self._who()} {self.width:.3f} apart instead of {self.unconstrained_width:.3f}. "
-            f"{cost}: {100 * error:.1f} instead of {100 * free.error:.1f}. "
-            f"Making people as equal by coin flips would take {100 * self.coin_flips:.1f}."
-            f"{self._proof()}{self._caveat()}"
+            f"{self._promised()} {cost}: {100 * error:.1f} instead of {100 * free.error:.1f}."
+            f"{self._flips()}{self._proof()}{self._caveat()}{self._paid()}"
         )
+
+    def _promised(self) -> str:
+        if isinstance(self.promise, Equal):
+            return (
+                f"{self._who()} {self.width:.3f} apart instead of {self.unconstrained_width:.3f}."
+            )
+        reached, free = self.certificate.reached, self.certificate.unconstrained_reached
+        return (
+            f"On the training people and tasks, the {self.promise.figure_words()} "
+            f"({self._names()}) is {reached:.3f} instead of {free:.3f}."
+        )
+
+    def _flips(self) -> str:
+        if np.isnan(self.coin_flips):
+            return ""
+        return f" Making people as equal by coin flips would take {100 * self.coin_flips:.1f}."
+
+    def _paid(self) -> str:
+        pays = self.certificate.each_who_pays
+        return "".join(f" {own.statement(self._against())}" for own in pays if own.people)
+
+    def _against(self) -> str:
+        return "with today's rates" if self.certificate.against_given else "with nothing asked"
 
     def _who(self) -> str:
         outside, names = self.certificate.outside, self._names()
         several = Rates.of(self.model.rate).listed
-        where = f"within {self.alpha:g} of {'their' if several else 'a'} common rate"
+        where = f"within {self.value:g} of {'their' if several else 'a'} common rate"
         if not outside:
             return (
                 f"On the training people and tasks, everybody's {names} lie {where}: the "
@@ -127,10 +178,10 @@ class FrontierPoint:
         certificate = self.certificate
         if certificate.status is Status.HEURISTIC:
             return " The least possible cost is unknown, since the oracle is a heuristic."
-        # With max_influence the bound is on the error plus a price, not on the error alone.
-        if np.isnan(certificate.lower) or certificate.request.max_influence is not None:
+        # With a price the bound is on the error plus a price, not on the error alone.
+        if np.isnan(certificate.lower) or self.promise.priced:
             return ""
-        exempt = ", with these people exempt," if certificate.request.beta else ""
+        exempt = ", with these people exempt," if self.promise.exempt_share else ""
         # Round down, so that no more is claimed than is proved.
         least = np.floor(1000 * certificate.lower) / 10
         return (
@@ -145,19 +196,20 @@ class FrontierPoint:
         return ""
 
     def __repr__(self) -> str:
-        return f"FrontierPoint(alpha={self.alpha:g}, error={self.error:.4f})"
+        name = self.promise.parameter
+        return f"FrontierPoint({name}={self.value:g}, error={self.error:.4f})"
 
 
 @dataclass(frozen=True, repr=False)
 class Frontier:
-    """The trade-off between error and fairness, one point for each alpha. ``print`` it.
+    """The trade-off between error and fairness, one point for each value. ``print`` it.
 
     Attributes
     ----------
     points : tuple of FrontierPoint
-        By ascending alpha. With column generation the error never grows with alpha. With
-        ``max_influence``, this holds for ``certificate.upper``: the error plus the price of
-        violations.
+        By ascending value. With column generation the error never grows as the promise gets easier,
+        for example with alpha. With ``max_influence`` or a price, this holds for
+        ``certificate.upper``: the error plus what violations, or the worst-off's rates, cost.
     unconstrained : Measurement
         Error and rates without a fairness constraint (alpha 0.5).
     """
@@ -175,37 +227,47 @@ class Frontier:
         return self.points[index]
 
     @cached_property
-    def alphas(self) -> tuple[float, ...]:
-        """The alphas requested, ascending."""
-        return tuple(point.alpha for point in self.points)
+    def values(self) -> tuple[float, ...]:
+        """The values requested, ascending: alphas, caps or prices."""
+        return tuple(point.value for point in self.points)
 
-    def at(self, alpha: float) -> FrontierPoint:
-        """Return the point of a requested alpha.
+    @property
+    def parameter(self) -> str:
+        """What the values are: "alpha", "max_rate" or "price"."""
+        return self.points[0].promise.parameter
+
+    def at(self, value: float) -> FrontierPoint:
+        """Return the point of a requested value.
 
         Parameters
         ----------
-        alpha : float
-            One of ``alphas``.
+        value : float
+            One of ``values``.
         """
         for point in self.points:
-            if abs(point.alpha - alpha) <= 1e-9:
+            if abs(point.value - value) <= 1e-9:
                 return point
         raise InputError(
-            f"alpha={alpha!r} was not requested; choose one of {', '.join(map(str, self.alphas))}."
+            f"{self.parameter}={value!r} was not requested; choose one of "
+            f"{', '.join(map(str, self.values))}."
         )
 
-    def model(self, alpha: float) -> AverageFairClassifier:
-        """Return the fitted model of a requested alpha.
+    def model(self, value: float) -> AverageFairClassifier:
+        """Return the fitted model of a requested value.
 
         Parameters
         ----------
-        alpha : float
-            One of ``alphas``.
+        value : float
+            One of ``values``.
         """
-        return self.at(alpha).model
+        return self.at(value).model
 
     def select(
-        self, *, max_spread: float | None = None, max_error: float | None = None
+        self,
+        *,
+        max_spread: float | None = None,
+        max_worst_off: float | None = None,
+        max_error: float | None = None,
     ) -> FrontierPoint:
         """Return the best point within a bound.
 
@@ -213,25 +275,35 @@ class Frontier:
         ----------
         max_spread : float
             Return the point of least error whose spread is at most this.
+        max_worst_off : float
+            Return the point of least error at which the mean rate of the worst-off tenth is at most
+            this.
         max_error : float
-            Return the point of smallest spread whose overall error is at most this.
+            Return the fairest point whose overall error is at most this: for equal rates the one of
+            smallest spread, else the one whose worst-off tenth has the lowest mean rate.
         """
-        if (max_spread is None) == (max_error is None):
+        given = {"spread": max_spread, "worst_off": max_worst_off, "error": max_error}
+        given = {name: bound for name, bound in given.items() if bound is not None}
+        if len(given) != 1:
             raise InputError(
-                "select by max_spread or by max_error: give exactly one of them; got "
-                f"max_spread={max_spread!r} and max_error={max_error!r}."
+                "select by max_spread, by max_worst_off or by max_error: give exactly one of "
+                f"them; got {', '.join(f'max_{name}={bound!r}' for name, bound in given.items())}."
+                if given
+                else "select by max_spread, by max_worst_off or by max_error: give one of them."
             )
-        if max_spread is not None:
-            name, bound, by = "spread", number_below("max_spread", max_spread, np.inf), "error"
-        else:
-            name, bound, by = "error", number_below("max_error", max_error, np.inf), "spread"
+        ((name, asked),) = given.items()
+        bound = number_below(f"max_{name}", asked, np.inf)
         within = [point for point in self.points if getattr(point, name) <= bound + 1e-6]
+        equal = isinstance(self.points[0].promise, Equal)
         if not within:
             least = min(getattr(point, name) for point in self.points)
+            easier = (name == "error") != self.points[0].promise.less_is_easier
             raise InputError(
                 f"no point has {name} {bound:g} or less; the least is {least:.4f}. Raise "
-                f"max_{name}, or ask for {'smaller' if name == 'spread' else 'larger'} alphas."
+                f"max_{name}, or ask for {'larger' if easier else 'smaller'} "
+                f"{self.parameter}s."
             )
+        by = "error" if name != "error" else "spread" if equal else "worst_off"
         return min(within, key=lambda point: getattr(point, by))
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -247,8 +319,9 @@ class Frontier:
 
     def __str__(self) -> str:
         columns = self.to_dict()
-        if np.isnan(columns["gap"]).all():
-            del columns["gap"]  # unknown at every point
+        for name in ("gap", "coin_flips"):
+            if np.isnan(columns[name]).all():
+                del columns[name]  # unknown at every point
         rows = zip(
             *([_written(name, value) for value in column] for name, column in columns.items()),
             strict=True,
@@ -263,8 +336,9 @@ class Frontier:
 def frontier(
     X: Any,
     Y: Any,
-    alphas: ArrayLike = ALPHAS,
+    values: ArrayLike | None = None,
     *,
+    promise: Promise | None = None,
     rate: str | Rate | Sequence[str | Rate] = "error",
     oracle: Any = None,
     solver: Any = None,
@@ -275,8 +349,11 @@ def frontier(
     sample_weight: ArrayLike | None = None,
     task_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
+    against: Any = None,
     dtype: str | None = None,
     checkpoint: Any = None,
+    worst_off: float | None = None,
+    no_harm: float | None = None,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -284,30 +361,46 @@ def frontier(
     ----------
     X, Y : array-like or DataFrame
         Features (n, d) and labels (n, m); NaN, None or missing where unobserved.
-    alphas : sequence of float in [1e-6, 0.5], default 0.02, 0.03, ..., 0.22
-    rate, oracle, beta, max_influence, random_state, callback, checkpoint
+    values : sequence of float, optional
+        The values of the promise's own figure. For equal rates, alphas; default 0.02, 0.03, ...,
+        0.22. For :class:`~averagefair.WorstOff`, prices (default 0.05, 0.1, 0.25, 0.5, 1) or, if
+        ``max_rate`` is set in ``promise``, limits of the mean rate. For :class:`~averagefair.Cap`,
+        caps; there is no default.
+    promise : Promise, optional
+        The promise to vary, e.g. ``WorstOff(0.1)`` or ``Cap()``; its own value does not matter.
+        Default: equal rates.
+    rate, oracle, beta, max_influence, worst_off, no_harm, random_state, callback, checkpoint
         As for :class:`~averagefair.AverageFairClassifier`.
-    sample_weight, task_weight, ids, dtype
+    sample_weight, task_weight, ids, against, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
     solver : solver, optional
-        Default: ``ColumnGeneration()``. Its method ``path`` uses the answers found for one alpha
-        for all other alphas too. Other solvers solve each alpha from scratch, the largest first.
+        Default: ``ColumnGeneration()``. Its method ``path`` uses the answers found for one value
+        for all other values too. Other solvers solve each value from scratch, the easiest first.
         Their unconstrained end is the oracle's answer without a constraint. If Ctrl-C or the
-        callback ends such a solver, the curve has the alphas reached so far.
+        callback ends such a solver, the curve has the values reached so far.
 
     Examples
     --------
     >>> from averagefair.datasets import make_synthetic
     >>> people = make_synthetic(n=100, m=30, random_state=0)
     >>> curve = frontier(people.X, people.Y, [0.05, 0.1, 0.15], random_state=0)
-    >>> curve.select(max_spread=0.2).alpha
+    >>> curve.select(max_spread=0.2).value
     0.1
     >>> decisions = curve.model(0.1).predict(people.X)
     """
     solver = resolve_solver(solver)
-    grid = _grid(alphas)
-    # At alpha 0.5 no constraint binds: this request is the unconstrained end.
-    requests = [Request(alpha, beta, max_influence) for alpha in (*grid, 0.5)]
+    asked = SimpleNamespace(
+        alpha=None,
+        beta=beta,
+        max_influence=max_influence,
+        max_rate=None,
+        worst_off=worst_off,
+        price=None,
+        no_harm=no_harm,
+        promise=promise,
+    )
+    varied = resolve_promise(asked)
+    promises = [varied.at(value) for value in _grid(values, varied)]
     settings: dict[str, Any] = {
         "rate": rate,
         "oracle": oracle,
@@ -316,36 +409,37 @@ def frontier(
         "callback": callback,
         "dtype": dtype,
     }
+    # At its easiest value a promise asks for nothing: this is the unconstrained end.
     problem, columns = pose(
         X,
         Y,
-        requests,
+        [*promises, varied.at(varied.easiest)],
         sample_weight=sample_weight,
         task_weight=task_weight,
         ids=ids,
+        against=against,
         checkpoint=checkpoint,
         **settings,
     )
     with problem.playing() as learner:
-        *solutions, free = _solve(solver, learner, requests, callback, problem.rng)
+        solutions, free = _solve(solver, learner, promises, callback, problem.rng)
     unconstrained = learner.present(problem.settle(free).reached)
     points = []
-    for solution in solutions:
-        alpha = solution.request.alpha
-        model = AverageFairClassifier(
-            alpha=alpha, beta=beta, max_influence=max_influence, **settings
-        )
+    for solution in sorted(solutions, key=lambda solution: solution.promise.value):
+        own = solution.promise
+        model = AverageFairClassifier(**short_form(own), **settings)
         adopt(model, problem.settle(solution), columns, one_task=np.ndim(Y) == 1)
         outside = model.certificate_.outside
         widths = (
-            learner.constraints.width(learner.gather(rates), outside)
+            learner.constraints.width(learner.gather(rates), 0.0 if np.isnan(outside) else outside)
             for rates in (model.individual_rates_, unconstrained.rates)
         )
-        points.append(FrontierPoint(alpha, model, unconstrained, *widths))
+        points.append(FrontierPoint(own.value, model, unconstrained, *widths))
     # Warn once for each kind, not once for each point.
     kinds = {}
     for certificate in (point.certificate for point in points):
-        kinds[certificate.trouble, certificate.stop_reason, certificate.met] = certificate
+        loses = any(pays.hurts_worst_off for pays in certificate.each_who_pays)
+        kinds[certificate.trouble, certificate.stop_reason, certificate.met, loses] = certificate
     for certificate in kinds.values():
         warn_if_missed(certificate)
     return Frontier(tuple(points), unconstrained)
@@ -354,34 +448,48 @@ def frontier(
 def _solve(
     solver: Solver,
     learner: Learner,
-    requests: Sequence[Request],
+    promises: Sequence[Promise],
     callback: Callback | None,
     rng: np.random.Generator,
-) -> list[Solution]:
-    """Solve the requests; the last solution is the unconstrained end (the last request).
+) -> tuple[list[Solution], Solution]:
+    """Solve the promises; return their solutions and the unconstrained end.
 
-    Column generation solves the unconstrained end together with the other requests. With another
-    solver, this end is one round of exponentiated gradient: the oracle's answer without a
+    Column generation solves the unconstrained end together with the promises. With another solver,
+    or with no_harm, this end is one round of exponentiated gradient: the oracle's answer without a
     constraint.
     """
-    if isinstance(solver, ColumnGeneration):
-        return solver.path(learner, requests, callback=callback, rng=rng)
-    *asked, end = requests
-    free = ExponentiatedGradient(max_rounds=1).solve(learner, Request(end.alpha))
-    return [*solver.path(learner, asked, callback=callback, rng=rng), free]
+    easiest = promises[0].at(promises[0].easiest)
+    if isinstance(solver, ColumnGeneration) and easiest.no_harm is None:
+        *solutions, free = solver.path(learner, [*promises, easiest], callback=callback, rng=rng)
+        return solutions, free
+    free = ExponentiatedGradient(max_rounds=1).solve(learner, Equal(0.5))
+    return solver.path(learner, promises, callback=callback, rng=rng), free
 
 
-def _grid(alphas: ArrayLike) -> list[float]:
+def _grid(values: ArrayLike | None, promise: Promise) -> list[float]:
+    name = f"{promise.parameter}s" if promise.parameter else "values"
+    if not promise.parameter:
+        raise InputError(
+            f"{type(promise).__name__} has no figure to vary: a frontier needs Equal (alphas), Cap "
+            "(caps) or WorstOff (prices)."
+        )
+    if values is None:
+        if isinstance(promise, Cap) or promise.parameter == "max_rate":
+            raise InputError(
+                "caps depend on the data: pass their values, e.g. frontier(X, Y, [0.25, 0.3], "
+                f"promise={promise!r})."
+            )
+        values = PRICES if isinstance(promise, WorstOff) else ALPHAS
     try:
-        given = np.atleast_1d(read_numbers(alphas, "alphas"))
+        given = np.atleast_1d(read_numbers(values, f"`{name}`"))
     except InputError:
         given = np.zeros((0, 0))
     if given.ndim != 1 or not given.size:
-        raise InputError(f"`alphas` must be a list of numbers; got {alphas!r}.")
+        raise InputError(f"`{name}` must be a list of numbers; got {values!r}.")
     grid, counts = np.unique(given, return_counts=True)
     if grid.size < given.size:
-        raise InputError(f"`alphas` must not repeat; {digits(grid[counts > 1][0])} does.")
-    return [float(alpha) for alpha in grid]
+        raise InputError(f"`{name}` must not repeat; {digits(grid[counts > 1][0])} does.")
+    return [float(value) for value in grid]
 
 
 def _written(name: str, value: Any) -> str:
@@ -389,10 +497,10 @@ def _written(name: str, value: Any) -> str:
         return " ".join(f"{part:.4f}" for part in value)
     if name == "columns":
         return str(value)
-    if name == "outside":
+    if name in ("outside", "better", "worse"):
         return f"{value:.1%}"
     if isinstance(value, float) and np.isnan(value):
         return "unknown"
-    if name == "alpha":
+    if name in ("alpha", "max_rate", "price"):
         return exactly(value)
     return f"{value:.2f}" if name == "seconds" else f"{value:.4f}"

@@ -14,14 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from averagefair.errors import InputError
+from averagefair._util.arrays import FloatArray
+from averagefair.errors import InputError, some_of
 from averagefair.game.problem import Problem, WrapOracle
+from averagefair.game.promises import Promise
 from averagefair.game.protocols import Rate, Solver
 from averagefair.game.rates import Rates
-from averagefair.game.request import Request
 from averagefair.oracles import resolve_oracle
 from averagefair.people.dask import is_dask
-from averagefair.people.frames import Table, check_name_types, read_table
+from averagefair.people.frames import Table, check_name_types, read_numbers, read_table
 from averagefair.people.sample import Sample
 from averagefair.solvers import ColumnGeneration
 
@@ -29,7 +30,7 @@ from averagefair.solvers import ColumnGeneration
 def pose(
     X: Any,
     Y: Any,
-    requests: Sequence[Request],
+    promises: Sequence[Promise],
     *,
     rate: str | Rate | Sequence[str | Rate],
     oracle: Any,
@@ -39,6 +40,7 @@ def pose(
     sample_weight: ArrayLike | None = None,
     task_weight: ArrayLike | None = None,
     ids: ArrayLike | None = None,
+    against: Any = None,
     dtype: str | None = None,
     checkpoint: Any = None,
 ) -> tuple[Problem, dict[str, Any]]:
@@ -46,10 +48,10 @@ def pose(
 
     Parameters
     ----------
-    X, Y, sample_weight, task_weight, ids
+    X, Y, sample_weight, task_weight, ids, against
         As for ``AverageFairClassifier.fit``.
-    requests : sequence of Request
-        The requests to solve. A checkpoint records them.
+    promises : sequence of Promise
+        The promises to keep. A checkpoint records them.
     rate, oracle, random_state, callback, dtype, checkpoint
         As for ``AverageFairClassifier``.
     solver : Solver
@@ -80,12 +82,13 @@ def pose(
         sample,
         rates,
         resolved,
+        against=None if against is None else read_against(against, sample),
         seed=int(check_random_state(random_state).randint(2**31 - 1)),
         transformer=transformer,
         wrap_oracle=_recorder(
             checkpoint,
             {
-                "requests": list(requests),
+                "promises": list(promises),
                 "rate": list(rates),
                 "map": transformer,
                 "solver": solver,
@@ -95,6 +98,31 @@ def pose(
         ),
     )
     return problem, columns
+
+
+def read_against(against: Any, sample: Sample) -> FloatArray:
+    """Read the rates that people have today, in the sample's order.
+
+    Parameters
+    ----------
+    against : array-like, pandas Series or DataFrame, shape (n,) or (n, rates)
+        If both have names, the people must be the same; they may be in another order.
+    sample : Sample
+    """
+    index = getattr(against, "index", None)
+    rates = read_numbers(against, "`against`")
+    if index is None or not hasattr(index, "__array__") or not sample.named_people:
+        return rates
+    rows = {name: row for row, name in enumerate(np.asarray(index).tolist())}
+    names = sample.individual_names.tolist()
+    missing = [name for name in names if name not in rows]
+    if missing or len(rows) != len(names):
+        other = missing or [name for name in rows if name not in set(names)]
+        raise InputError(
+            "`against` must hold the rates of the training people; it is about other people: "
+            f"{some_of(other)}. Use the same ids, e.g. against.loc[X.index]."
+        )
+    return rates[[rows[name] for name in names]]
 
 
 def read_people(X: Any) -> Any:

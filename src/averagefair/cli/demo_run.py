@@ -56,7 +56,7 @@ class Demo:
         corners = self.measured.corners.values()
         tested = [
             [
-                exactly(point.alpha),
+                exactly(point.value),
                 *(_figures(corner, self.curve.points.index(point)) for corner in corners),
             ]
             for point in shown
@@ -145,7 +145,7 @@ def _error_in_authors_setting(alpha: float, split: SyntheticPopulation) -> float
 def _in_sample(point: FrontierPoint, authors_setting: float) -> list[str]:
     known = point.certificate
     return [
-        f"{point.alpha:.2f}",
+        f"{point.value:.2f}",
         *(f"{figure:.3f}" for figure in (known.error, known.spread, known.common_rate)),
         str(known.columns),
         f"{known.seconds:.2f}",

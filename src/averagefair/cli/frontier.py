@@ -127,7 +127,7 @@ def frontier(
             ids=people.names,
             checkpoint=kept,
         )
-    chosen = curve.at(curve.alphas[len(curve) // 2] if choice is None else choice)
+    chosen = curve.at(curve.values[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
     outputs.write(curve, chosen, tested, people, id_column)
     early = any(given.ended_early(point.certificate, columns, max_rounds) for point in curve)
@@ -180,7 +180,7 @@ class Outputs:
                 curve,
                 people.Y,
                 measured=tested,
-                choice=chosen.alpha,
+                choice=chosen.value,
                 title=self.title or f"Fairness and error: {people.source}",
                 settings={"command": command_line(), **given.origin(people.files)},
             )
@@ -194,7 +194,7 @@ class Outputs:
 
     def lines(self, chosen: Any) -> list[str]:
         """Return a line for each file."""
-        lines = [f"saved: {self.model}, the model of alpha {chosen.alpha:g}"] if self.model else []
+        lines = [f"saved: {self.model}, the model of alpha {chosen.value:g}"] if self.model else []
         lines += [f"report: {self.report}"] if self.report else []
         return lines + ([f"table: {self.table}"] if self.table else [])
 
@@ -205,7 +205,7 @@ def _lines(
     lines = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
     if tested is not None:
         lines.append(f"\n{_explain(tested)}\n{tested_table(tested)}")
-    return [*lines, "", wrapped(f"alpha = {chosen.alpha:g}: {chosen.statement()}")]
+    return [*lines, "", wrapped(f"alpha = {chosen.value:g}: {chosen.statement()}")]
 
 
 def _explain(tested: Any) -> str:
@@ -232,7 +232,7 @@ def _facts(curve: Any, chosen: Any, tested: Any, people: TrainingInput) -> dict[
         "unconstrained": {"error": free.error, "spread": free.spread},
         "points": [point.to_dict() | {"met": point.certificate.met} for point in curve],
         "held_out": {name: asdict(corner) for name, corner in corners.items()},
-        "choice": {"alpha": chosen.alpha, "statement": chosen.statement()},
+        "choice": {"alpha": chosen.value, "statement": chosen.statement()},
     }
 
 
@@ -323,7 +323,7 @@ def tested_table(tested: Any) -> str:
                 for corner in corners.values()
             ),
         ]
-        for k, alpha in enumerate(tested.training.alpha)
+        for k, alpha in enumerate(tested.training.value)
     ]
     return table(head, rows)
 

@@ -90,7 +90,7 @@ class Clock:
 
     def done(self, now: Round) -> int:
         """Return how many alphas are done: all that are larger than the current alpha."""
-        return sum(alpha > now.alpha + 1e-12 for alpha in self.alphas)
+        return sum(alpha > now.value + 1e-12 for alpha in self.alphas)
 
     def left(self, now: Round) -> tuple[str, float]:
         """Return "about" or "at most", and a number of seconds.
@@ -118,7 +118,7 @@ class Clock:
         left = f" {sign}{in_minutes(seconds)} left" if math.isfinite(seconds) else ""
         gap = f" gap {now.gap:.2g}" if math.isfinite(now.gap) else ""
         return (
-            f"alpha {now.alpha:.3g} round {now.round} error {now.error:.3f} "
+            f"alpha {now.value:.3g} round {now.round} error {now.error:.3f} "
             f"spread {now.spread:.3f}{gap}{left}"
         )
 

@@ -38,7 +38,7 @@ BETA = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CornerCurve(Frozen):
-    """The curve on one corner (kind of people and tasks); arrays have one entry for each alpha.
+    """The curve on one corner (kind of people and tasks); arrays have one entry for each point.
 
     Held-out people and tasks have equal weights. Training people and tasks have their training
     weights; people of weight 0 are left out. With several rates, the figures are for the rate that
@@ -48,7 +48,7 @@ class CornerCurve(Frozen):
     ----------
     n, m : int
         The numbers of people and tasks.
-    alpha : array, shape (k,)
+    value : array, shape (k,)
         As requested.
     error, error_low, error_high : array, shape (k,)
         Mean individual error, with its interval over people and tasks. For new people on training
@@ -78,7 +78,7 @@ class CornerCurve(Frozen):
 
     n: int
     m: int
-    alpha: FloatArray
+    value: FloatArray
     error: FloatArray
     error_low: FloatArray
     error_high: FloatArray
@@ -172,18 +172,18 @@ def same_curve(curve: Frontier, measured: Generalisation | None) -> Generalisati
     if measured is None:
         return generalisation(curve)
     if not isinstance(measured, Generalisation) or not np.array_equal(
-        measured.training.alpha, curve.alphas
+        measured.training.value, curve.values
     ):
         raise InputError(
             "`measured` must be generalisation(curve, ...) of the same curve, with alphas "
-            f"{', '.join(map(str, curve.alphas))}; got {_describe(measured)}."
+            f"{', '.join(map(str, curve.values))}; got {_describe(measured)}."
         )
     return measured
 
 
 def _describe(measured: Any) -> str:
     if isinstance(measured, Generalisation):
-        return f"one with alphas {', '.join(map(str, measured.training.alpha.tolist()))}"
+        return f"one with alphas {', '.join(map(str, measured.training.value.tolist()))}"
     return type(measured).__name__
 
 
@@ -208,7 +208,7 @@ def _training(point: FrontierPoint) -> dict[str, Any]:
     )
     unknown = dict.fromkeys(held_out_only, np.nan)
     figures = {
-        "alpha": point.alpha,
+        "value": point.value,
         "error": point.error,
         "spread": point.spread,
         "near": widest[0],
@@ -261,7 +261,7 @@ def _row(point: FrontierPoint, corner: Corner, confidence: float) -> dict[str, A
     return {
         "n": sample.n,
         "m": sample.m,
-        "alpha": point.alpha,
+        "value": point.value,
         "error": overall.mean.value,
         "error_low": overall.mean.low,
         "error_high": overall.mean.high,

@@ -119,7 +119,7 @@ def _path(split: Split, alpha: float, rate: str, solver: str, rounds: int) -> Re
             "round": np.append(past["round"], end.rounds),
             "error": np.append(past["error"], end.error),
             "spread": np.append(past["spread"], end.spread),
-            "aim": np.append(past["alpha"], alpha),
+            "aim": np.append(past["value"], alpha),
         }
     ).with_columns(rate=rate, solver=solver, alpha=alpha, **run_columns(end))
 
@@ -230,7 +230,7 @@ def _everybody(point: FrontierPoint, rate: str, solver: str, free: Measurement) 
     ).with_columns(
         rate=rate,
         solver=solver,
-        alpha=point.alpha,
+        alpha=point.value,
         **run_columns(end),
         common_rate=end.common_rate,
         mean_rate=np.nanmean(rates),
@@ -279,7 +279,7 @@ def generalise(curves: Curves, split: Split) -> ResultTable:
                 {
                     "rate": rate,
                     "solver": solver,
-                    "alpha": point.alpha,
+                    "alpha": point.value,
                     **run_columns(point.certificate),
                     "corner": name,
                     "people": corners[name].n,
@@ -300,7 +300,7 @@ def run_columns(end: Certificate) -> dict[str, Any]:
     if end.trouble:
         raise RuntimeError(f"a run of the experiments failed: {end.trouble}")
     return {
-        "allowed": 2 * end.alpha,
+        "allowed": 2 * end.promise.value,
         "reached_spread": end.spread,
         "reached_error": end.error,
         "rounds": end.rounds,

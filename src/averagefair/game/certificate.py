@@ -1,29 +1,28 @@
-"""The certificate: what was requested, what was reached, and what is proved.
+"""The certificate: what was promised, what was reached, who pays, and what is proved.
 
 The certificate does not trust the solver. Error and rates are measured again from the data and the
 final classifiers. The lower bound is computed by a best response at the multipliers that the solver
-proposes: for every lambda >= 0, min over (h, gamma) of L(h, gamma, lambda) <= OPT.
+proposes: for all multipliers lambda, min over (h, gamma) of L(h, gamma, lambda) <= OPT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from averagefair._util.text import counted, plain
-from averagefair.errors import warn
-from averagefair.game.auditor import lagrangian, worst_case
+from averagefair._util.text import counted, percent, plain
+from averagefair.errors import LevellingDownWarning, warn
 from averagefair.game.learner import Learner
 from averagefair.game.measure import Measurement
 from averagefair.game.mixture import Mixture
-from averagefair.game.request import ROUNDING, Request
+from averagefair.game.promises import ROUNDING, Equal, Promise, promise_from_dict
 from averagefair.game.solution import Solution, StopReason
-from averagefair.people.backends import Space, total_size
+from averagefair.game.who_pays import WhoPays, who_pays
 
 
 class Status(Enum):
@@ -56,32 +55,40 @@ class Status(Enum):
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """What was requested, what was reached, what is proved.
+    """What was promised, what was reached, who pays, what is proved.
 
     Attributes
     ----------
-    request : Request
-        alpha, beta and max_influence as requested.
+    promise : Promise
+        As requested.
     aim : float
-        The deviation that the solver aims at: alpha. For a solver made by ``from_theory`` it is 3/2
-        alpha: the theory promises 3 times its own alpha, which is half of this alpha.
+        The value of the promise's figure (alpha, max_rate or price) that the solver aims at. For a
+        solver made by ``from_theory`` it is 3/2 alpha: the theory promises 3 times its own alpha,
+        which is half of this alpha.
+    reached : float
+        What the classifiers reach. ``Equal``: half the width of the narrowest window that holds all
+        but a share beta of the rates. ``Cap``, ``Minimax``: the highest rate, a share beta left
+        out. ``WorstOff``: the mean rate of the worst-off share.
     deviation : float
-        The largest ``|R_i - common rate|`` over constrained individuals.
+        The largest ``|R_i - common rate|`` over constrained individuals; NaN without a common rate.
     spread : float
         Largest minus smallest individual rate. With several rates: the largest spread.
     outside : float
-        The beta reached: the least share of people outside a window of width 2 aim. With several
-        rates: the largest share.
+        The beta reached: the least share of people outside a window of width 2 aim, or above the
+        cap. With several rates: the largest share. NaN for a promise that is not about each person.
+    harm : float
+        By how much the person harmed most exceeds what ``no_harm`` allows; 0 if nobody does. NaN
+        without ``no_harm``.
     error : float
         Overall error on the training sample.
     common_rate : float, or tuple of float if a list of rates was given
-        gamma.
+        gamma; NaN for a promise without a common rate.
     lower, upper : float
-        Bounds on OPT, the least error of any mixture that meets the request. A mixture may use the
+        Bounds on OPT, the least error of any mixture that keeps the promise. A mixture may use the
         class's classifiers, and "always 0" and "always 1" in all tasks at once. ``upper`` is the
         error plus the price of remaining violations. ``lower`` is NaN with a heuristic oracle. With
-        ``beta``, OPT is for the exemptions chosen here. With ``max_influence``, OPT is the least
-        sum of the error and the price of violations.
+        ``beta``, OPT is for the exemptions chosen here. With ``max_influence`` or ``price``, OPT is
+        the least sum of the error and what violations, or the worst-off's mean rate, cost.
     gap : float
         upper - lower if lower is known (then error <= OPT + gap). With a heuristic oracle, column
         generation gives NaN. Exponentiated gradient then gives only what the Auditor could still
@@ -101,16 +108,25 @@ class Certificate:
         answer may not be its best, so ``error`` may be lower. NaN if unknown, as in a model file of
         release 0.1.0.
     coin_flip_error : float
-        Error if coin flips alone are used to meet the request. They are mixed into the
+        Error if coin flips alone are used to keep the promise. They are mixed into the
         unconstrained answer until all but a share beta of the people are within the aim. NaN if
-        unknown, and with ``max_influence``, which requests no share.
+        unknown, with ``max_influence`` (which promises no share), and for one-sided promises.
+    unconstrained_reached : float
+        What the unconstrained answer reaches: ``reached`` with nothing asked. NaN if unknown.
+    who_pays : WhoPays, tuple of WhoPays if a list of rates was given, or None
+        The training people's rates compared with the oracle's answer without a constraint, or with
+        the rates given to ``fit(against=...)``. None in a model file of release 0.1.0.
+    against_given : bool
+        Whether ``who_pays`` compares with rates that the user gave.
     """
 
-    request: Request
+    promise: Promise
     aim: float
+    reached: float
     deviation: float
     spread: float
     outside: float
+    harm: float
     error: float
     common_rate: float | tuple[float, ...]
     lower: float
@@ -125,50 +141,60 @@ class Certificate:
     trouble: str = ""
     unconstrained_error: float = float("nan")
     coin_flip_error: float = float("nan")
-
-    @property
-    def alpha(self) -> float:
-        """The slack requested: the largest ``|R_i - common rate|`` allowed."""
-        return self.request.alpha
+    unconstrained_reached: float = float("nan")
+    who_pays: WhoPays | tuple[WhoPays, ...] | None = None
+    against_given: bool = False
 
     @property
     def met(self) -> bool:
-        """Whether all but a share beta are within the aim of some common rate.
+        """Whether the classifiers keep the promise on the training sample, ``no_harm`` too."""
+        return self.promise.met(self) and not self.harm > ROUNDING
 
-        The definition of average individual fairness asks for *some* common rate. The solver's
-        common rate may not be the best. With ``max_influence`` no share is requested, so this is
-        always True.
-        """
-        return self.request.max_influence is not None or self.outside <= self.request.beta + 1e-9
+    @property
+    def each_who_pays(self) -> tuple[WhoPays, ...]:
+        """``who_pays`` of each rate; empty if unknown."""
+        if self.who_pays is None:
+            return ()
+        return self.who_pays if isinstance(self.who_pays, tuple) else (self.who_pays,)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and strings; None for NaN."""
-        request = {f"requested_{name}": value for name, value in asdict(self.request).items()}
-        names = [field.name for field in fields(self) if field.name != "request"]
-        own = {name: getattr(self, name) for name in names}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
         own |= {"status": self.status.name.lower(), "stop_reason": self.stop_reason.name.lower()}
-        facts: dict[str, Any] = plain({**request, "met": self.met, **own})
+        own["promise"] = self.promise.to_dict()
+        pays = [one.to_dict() for one in self.each_who_pays]
+        single = isinstance(self.who_pays, WhoPays)
+        own["who_pays"] = pays[0] if single else pays or None
+        facts: dict[str, Any] = plain({"met": self.met, **own})
         return facts
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that :meth:`to_dict` wrote.
+        """Return the certificate that :meth:`to_dict` wrote, or that release 0.1.0 wrote.
 
         Parameters
         ----------
         facts : mapping
         """
-        request = {field.name: facts[f"requested_{field.name}"] for field in fields(Request)}
-        # Files of release 0.1.0 lack these two errors.
-        known = {"unconstrained_error": None, "coin_flip_error": None, **facts}
-        own = {field.name: known[field.name] for field in fields(cls) if field.name != "request"}
+        known = {**_UNKNOWN_IN_OLD_FILES, **facts}
+        if "promise" not in known:
+            own_names = ("alpha", "beta", "max_influence")
+            asked = {name: known[f"requested_{name}"] for name in own_names}
+            known |= {"promise": {"kind": "Equal", **asked}, "reached": 0.5 * known["spread"]}
+        own = {field.name: known[field.name] for field in fields(cls)}
+        promise, pays = promise_from_dict(own.pop("promise")), own.pop("who_pays")
         own = {name: float("nan") if value is None else value for name, value in own.items()}
         common = own.pop("common_rate")
+        if isinstance(common, list):
+            common = tuple(float("nan") if value is None else value for value in common)
+        if isinstance(pays, list):
+            pays = tuple(WhoPays.from_dict(one) for one in pays)
         return cls(
             **own
             | {
-                "request": Request(**request),
-                "common_rate": tuple(common) if isinstance(common, list) else common,
+                "promise": promise,
+                "common_rate": common,
+                "who_pays": WhoPays.from_dict(pays) if isinstance(pays, Mapping) else pays,
                 "status": Status[own["status"].upper()],
                 "stop_reason": StopReason[own["stop_reason"].upper()],
             }
@@ -185,45 +211,59 @@ class Certificate:
             ("Asked", self.asked()),
             ("Reached", self._reached()),
             ("Compared", self.compared()),
+            ("Who pays", self.paid()),
             ("Effort", self._effort()),
             ("Proved", self.status.value),
             ("Trouble", self.trouble),
         )
         return [(topic, line) for topic, line in lines if line]
 
+    @property
+    def _listed(self) -> bool:
+        return isinstance(self.common_rate, tuple)
+
     def asked(self) -> str:
-        """Say in one line what was requested and whether it was met."""
-        request, outside = self.request, f"{self.outside:.1%} of the people are outside"
-        if isinstance(self.common_rate, tuple):
-            outside += " (for the rate with most outside)"
-        aimed = "" if self.aim == self.alpha else f" (aim {self.aim:g}, the theory's promise)"
+        """Say in one line what was promised and whether it is kept."""
+        promise, words = self.promise, self.promise.words()
         verdict = "met" if self.met else "NOT met"
-        if request.max_influence is not None:
-            return (
-                f"requested alpha {self.alpha:g}, nobody's influence above "
-                f"{request.max_influence:g}/n: {outside}; spread {self.spread:.6f}"
-            )
-        if request.beta:
-            each = " (for each rate)" if isinstance(self.common_rate, tuple) else ""
-            return (
-                f"requested alpha {self.alpha:g} for all but {request.beta:.1%}{each}: {verdict}; "
-                f"{outside}; spread {self.spread:.6f}"
-            )
-        return (
-            f"requested alpha {self.alpha:g}{aimed}: {verdict}; "
-            f"spread {self.spread:.6f} of {2 * self.aim:g} allowed"
-        )
+        harm = promise.no_harm_words()
+        if harm:
+            words += f", and {harm}"
+            if self.harm > ROUNDING:
+                verdict += f" (somebody is {self.harm:.4f} beyond it)"
+        each = " (for each rate)" if self._listed and promise.exempt_share else ""
+        aimed = ""
+        if not np.isnan(self.aim) and self.aim != promise.value:
+            aimed = f" (aim {self.aim:g}, the theory's promise)"
+        soft = "" if promise.required else " (nothing is required)"
+        asked = f"requested {words}{each}{aimed}"
+        return f"{asked}{soft or f': {verdict}'}; {self._figures()}"
+
+    def _figures(self) -> str:
+        """Return the figures that show how the promise stands."""
+        outside = f"{self.outside:.1%} of the people are outside"
+        if self._listed:
+            outside += " (for the rate with most outside)"
+        spread = f"spread {self.spread:.6f}"
+        if isinstance(self.promise, Equal):
+            if self.promise.everybody:
+                return f"{spread} of {2 * self.aim:g} allowed"
+            return f"{outside}; {spread}"
+        figure = f"{self.promise.figure_words()} {self.reached:.6f}"
+        return f"{outside}; {figure}" if self.promise.exempt_share else figure
 
     def _reached(self) -> str:
-        common = self.common_rate if isinstance(self.common_rate, tuple) else (self.common_rate,)
-        rates = "rate" if len(common) == 1 else "rates"
         known = ""
         if self.status is Status.CERTIFIED:
-            scope = "with these people exempt " if self.request.beta else ""
-            scope = "plus the price of violations " if self.request.max_influence else scope
+            scope = "with these people exempt " if self.promise.exempt_share else ""
+            scope = f"plus {self.promise.priced} " if self.promise.priced else scope
             known = f"; OPT {scope}in [{self.lower:.6f}, {self.upper:.6f}], gap {self.gap:.6f}"
         elif not np.isnan(self.gap):
             known = f"; gap {self.gap:.4f}"
+        if np.isnan(self.deviation):
+            return f"error {self.error:.4f}; spread {self.spread:.4f}{known}"
+        common = self.common_rate if isinstance(self.common_rate, tuple) else (self.common_rate,)
+        rates = "rate" if len(common) == 1 else "rates"
         return (
             f"error {self.error:.4f}; rates within {self.deviation:.4f} of the common {rates} "
             f"{', '.join(f'{rate:.4f}' for rate in common)}{known}"
@@ -239,12 +279,38 @@ class Certificate:
             f"{'' if np.isnan(self.coin_flip_error) else flips}"
         )
 
+    def paid(self) -> str:
+        """Say in one line who is better and who is worse off; "" if unknown."""
+        against = "with the given rates" if self.against_given else "with nothing asked"
+        parts = []
+        for number, pays in enumerate(self.each_who_pays, 1):
+            if not pays.people:
+                continue
+            which = f"rate {number}: " if self._listed else ""
+            parts.append(
+                f"{which}{percent(round(pays.better, 3))} better off, "
+                f"{percent(round(pays.worse, 3))} worse off; worst-off tenth {pays.worst_off}, "
+                f"best-off tenth {pays.best_off}"
+            )
+        return f"compared {against}: {'; '.join(parts)}" if parts else ""
+
     def _effort(self) -> str:
         return (
             f"{counted(self.rounds, 'round')}, {counted(self.oracle_calls, 'oracle call')}, "
             f"{counted(self.columns, 'column')} in use, {self.seconds:.2f} s. "
             f"{self.stop_reason.value}"
         )
+
+
+_UNKNOWN_IN_OLD_FILES: dict[str, Any] = {
+    "unconstrained_error": None,
+    "coin_flip_error": None,
+    "unconstrained_reached": None,
+    "harm": None,
+    "who_pays": None,
+    "against_given": False,
+}
+"""What files of release 0.1.0 do not hold."""
 
 
 def certify(
@@ -261,17 +327,16 @@ def certify(
     solution : Solution
         The solver's claim. Its common rate and multipliers are used, not its error or rates.
     """
-    constraints, request = learner.constraints, solution.request
+    constraints, promise, program = learner.constraints, solution.promise, solution.program
     reached = learner.meter.mix(mixture.parts())
-    rates = learner.gather(reached.rates)
-    common = constraints.expand(solution.common_rates)
-    xp = constraints.space.xp
-    upper = _upper(reached.error, xp.abs(rates - common), solution)
+    rates, common = learner.gather(reached.rates), solution.common_rates
+    bound = max(solution.dual_bound, promise.dual_bound)
+    upper = program.upper(reached.error, rates, common, bound)
     lower = gap = float("nan")
     status = Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC
     if learner.oracle.exact:
         try:
-            lower = max(_lower(learner, solution, point) for point in solution.dual_points)
+            lower = max(learner.dual_value(program, point) for point in solution.dual_points)
         except Exception:
             # The solution already reports that the oracle failed: do not raise again.
             if not solution.trouble:
@@ -281,18 +346,21 @@ def certify(
         if gap < -ROUNDING:
             status, lower, gap = Status.CONTRADICTED, float("nan"), float("nan")
     elif solution.multipliers is not None:
-        weights = solution.multipliers[0, :] - solution.multipliers[1, :]
-        price = request.alpha * total_size(solution.multipliers)
-        gap = upper - lagrangian(reached.error, rates, common, weights, price)
-    unconstrained, coin_flips = _comparison_errors(learner, solution)
+        gap = upper - reached.error - program.payoff(solution.multipliers, rates, common)
+    free, coin_flips, pays = _comparisons(learner, solution, reached)
+    no_rate = np.full(len(common), np.nan)
     certificate = Certificate(
-        request=request,
+        promise=promise,
         aim=solution.aim,
-        deviation=constraints.deviation(rates, solution.common_rates),
+        reached=promise.reached(constraints, rates),
+        deviation=constraints.deviation(rates, common) if program.common else float("nan"),
         spread=constraints.spread(rates),
-        outside=constraints.share_outside(rates, solution.aim + ROUNDING / 2),
+        outside=promise.outside(constraints, rates, solution.aim),
+        harm=float("nan")
+        if promise.no_harm is None
+        else program.limits[1].violation(rates, common),
         error=reached.error,
-        common_rate=learner.rates.per_rate(solution.common_rates.tolist()),
+        common_rate=learner.rates.per_rate((common if program.common else no_rate).tolist()),
         lower=lower,
         upper=upper,
         gap=gap if np.isnan(gap) else max(0.0, gap),
@@ -303,52 +371,42 @@ def certify(
         columns=len(mixture.hypotheses),
         seconds=solution.seconds,
         trouble=solution.trouble,
-        unconstrained_error=unconstrained,
+        unconstrained_error=free[0],
+        unconstrained_reached=free[1],
         coin_flip_error=coin_flips,
+        who_pays=pays,
+        against_given=learner.against_given,
     )
     return certificate, reached.on_host()
 
 
-def _comparison_errors(learner: Learner, solution: Solution) -> tuple[float, float]:
-    """Return the error of the unconstrained answer, and of meeting the request by coin flips."""
+def _comparisons(
+    learner: Learner, solution: Solution, reached: Measurement
+) -> tuple[tuple[float, float], float, WhoPays | tuple[WhoPays, ...] | None]:
+    """Return what the unconstrained answer reaches, the error of coin flips alone, and who pays.
+
+    The first is a pair: its error, and the value of the promise's figure.
+    """
     try:
         free = learner.unconstrained()
+        before = learner.baseline_rates()
     except Exception:
-        # An oracle that failed before may fail again: certify the answer without these errors.
+        # An oracle that failed before may fail again: certify the answer without comparisons.
         if not solution.trouble:
             raise
-        return float("nan"), float("nan")
-    if solution.request.max_influence is not None:
-        return free.error, float("nan")
-    beta = solution.request.beta
-    kept = learner.constraints.kept_among_coin_flips(free.rates, solution.aim, beta)
-    return free.error, kept * free.error + 0.5 * (1.0 - kept)
-
-
-def _upper(error: float, off: Any, solution: Solution) -> float:
-    """Return the error plus the price of the violations.
-
-    The multipliers of an optimum add up to at most 1 / (2 alpha), since coin flips err half the
-    time on everybody. If the price of the worst violation were lower than that, the result would
-    not be an upper bound.
-    """
-    alpha, space = solution.request.alpha, Space.of(off)
-    if isinstance(solution.prices, float):
-        worst = float(space.xp.max(off)) if off.shape[0] else 0.0
-        return worst_case(error, worst, alpha, max(solution.prices, 0.5 / alpha))
-    return error + float(space.asarray(solution.prices) @ space.xp.clip(off - alpha, min=0.0))
-
-
-def _lower(learner: Learner, solution: Solution, weights: Any) -> float:
-    """Return the dual function: the least Lagrangian of the class and of the constants."""
-    alpha = solution.request.alpha
-    value = learner.dual_value(weights, alpha)
-    constants = (learner.lagrangian(play, weights, alpha) for play in learner.constants())
-    return min(value, *constants)
+        return (float("nan"), float("nan")), float("nan"), None
+    after = learner.present(reached).rates
+    pays = who_pays(before, after, learner.sample.individual_weights)
+    promise = solution.promise
+    kept = float("nan")
+    if isinstance(promise, Equal) and promise.max_influence is None:
+        kept = promise.kept_among_coin_flips(learner.constraints, free.rates, solution.aim)
+    unconstrained = free.error, promise.reached(learner.constraints, free.rates)
+    return unconstrained, kept * free.error + 0.5 * (1.0 - kept), pays
 
 
 def warn_if_missed(certificate: Certificate) -> None:
-    """Warn if a fit ended before it converged, or did not meet its request."""
+    """Warn if a fit ended before it converged, did not keep its promise, or hurts the worst-off."""
     reason, ended = certificate.stop_reason, ""
     if certificate.trouble:
         ended = f"the fit failed part-way ({certificate.trouble})"
@@ -364,12 +422,33 @@ def warn_if_missed(certificate: Certificate) -> None:
             f"{ended}; the model is the best answer so far (error {certificate.error:.4f}, spread "
             f"{certificate.spread:.6f})"
         )
-    if not sentences:
-        return
-    if certificate.compared():
-        sentences.append(f"For comparison: {certificate.compared()}")
-    if reason.limit:
-        sentences.append("Raise max_rounds or time_limit to search longer")
-    if not certificate.met:
-        sentences.append("Raise alpha, or use the default solver, which meets every alpha")
-    warn(". ".join(sentences) + ".", ConvergenceWarning)
+    if sentences:
+        if certificate.compared():
+            sentences.append(f"For comparison: {certificate.compared()}")
+        if reason.limit:
+            sentences.append("Raise max_rounds or time_limit to search longer")
+        if not certificate.met:
+            sentences.append(certificate.promise.remedy)
+        warn(". ".join(sentences) + ".", ConvergenceWarning)
+    warn_if_worst_off_lose(certificate.each_who_pays, "the training people")
+
+
+def warn_if_worst_off_lose(pays: Sequence[WhoPays], people: str) -> None:
+    """Warn if even the worst-off tenth lose.
+
+    Parameters
+    ----------
+    pays : sequence of WhoPays
+        One for each rate.
+    people : str
+        Whose rates they are, for the message.
+    """
+    for one in pays:
+        if one.hurts_worst_off:
+            warn(
+                f"even the worst-off tenth of {people} lose: their mean rate goes from "
+                f"{one.worst_off}. {percent(round(one.worse, 3))} of the people are worse off. "
+                "Promise less (a larger alpha), or promise something to the worst-off: "
+                "worst_off=0.1.",
+                LevellingDownWarning,
+            )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair.game.windows import fullest, narrowest
+from averagefair.game.windows import ROUNDING, fullest, narrowest
 from averagefair.people.backends import NUMPY, Space, to_host
 
 
@@ -64,7 +64,7 @@ class Constraints:
         return self.space.asarray(self.multiplicities)
 
     @cached_property
-    def _slices(self) -> list[slice]:
+    def slices(self) -> list[slice]:
         """The slice of each rate's constraints."""
         ends = np.searchsorted(self.rate_of, np.arange(self.rate_count + 1)).tolist()
         return [slice(*pair) for pair in pairwise(ends)]
@@ -94,7 +94,7 @@ class Constraints:
             A number for each constraint.
         """
         total = self.space.xp.sum
-        return np.array([float(total(values[rate])) for rate in self._slices])
+        return np.array([float(total(values[rate])) for rate in self.slices])
 
     def mean(self, values: Any) -> FloatArray:
         """Return the mean over each rate's people, shape (rates,); 0 for a rate without people.
@@ -166,7 +166,7 @@ class Constraints:
         """Return each rate's smallest and largest value; inf and -inf for a rate without people."""
         xp = self.space.xp
         ends = np.array([[np.inf] * self.rate_count, [-np.inf] * self.rate_count])
-        for number, rate in enumerate(self._slices):
+        for number, rate in enumerate(self.slices):
             values = rates[rate]
             if of is not None and not of[rate].all():
                 values = values[self.space.asarray(of[rate])]
@@ -206,7 +206,7 @@ class Constraints:
         """
         if outside == 0.0:  # return exactly the spread, even if somebody's weight is tiny
             on_host = to_host(rates)
-            spreads = (np.ptp(on_host[rate]) for rate in filter(_not_empty, self._slices))
+            spreads = (np.ptp(on_host[rate]) for rate in filter(_not_empty, self.slices))
             return float(max(spreads, default=0.0))
         windows = (narrowest(values, outside, below) for values, below in self._by_rate(rates))
         return max((window.width for window in windows), default=0.0)
@@ -227,8 +227,56 @@ class Constraints:
         if outside == 0.0:
             return marks
         windows = (narrowest(values, outside, below) for values, below in self._by_rate(on_host))
-        for rate, window in zip(filter(_not_empty, self._slices), windows, strict=True):
+        for rate, window in zip(filter(_not_empty, self.slices), windows, strict=True):
             marks[rate] = (on_host[rate] < window.low) | (on_host[rate] > window.high)
+        return marks
+
+    def highest(self, rates: Any, left_out: float) -> float:
+        """Return the highest rate of all but this share of people; 0 if nobody is constrained.
+
+        With several rates: the highest, each rate with its own share.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        left_out : float
+            The share of people with the highest rates, from 0 to 1.
+        """
+        kept = ~self.topmost(rates, left_out)
+        on_host = to_host(rates)
+        return float(on_host[kept].max(initial=0.0))
+
+    def share_above(self, rates: Any, cap: float) -> float:
+        """Return the share of people whose rate is above the cap; the largest of several rates.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        cap : float
+        """
+        above = self.space.xp.astype(rates > cap, self.space.xp.float64)
+        return float(self.mean(above).max(initial=0.0))
+
+    def topmost(self, rates: Any, share: float) -> NDArray[np.bool_]:
+        """Mark the people with the highest rates, at most this share of them; (N,), in NumPy.
+
+        Parameters
+        ----------
+        rates : array, shape (N,)
+            Everybody's rates.
+        share : float
+            From 0 to 1, for each rate.
+        """
+        on_host, marks = to_host(rates), np.zeros(len(self), dtype=bool)
+        if share == 0.0:
+            return marks
+        for rate in filter(_not_empty, self.slices):
+            order = np.argsort(-on_host[rate], kind="stable")
+            used = np.cumsum(self.multiplicities[rate][order])
+            allowed = share * used[-1] * (1.0 + ROUNDING)
+            marks[rate][order[used <= allowed]] = True
         return marks
 
     def kept_among_coin_flips(self, rates: Any, slack: float, outside: float) -> float:
@@ -254,7 +302,7 @@ class Constraints:
         A rate without people is skipped.
         """
         on_host = to_host(rates)
-        for rate in filter(_not_empty, self._slices):
+        for rate in filter(_not_empty, self.slices):
             values = on_host[rate]
             order = np.argsort(values)
             yield values[order], np.append(0.0, np.cumsum(self.multiplicities[rate][order]))

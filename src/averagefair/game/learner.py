@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError, UndefinedRateWarning, some_of, warn
-from averagefair.game.auditor import lagrangian
 from averagefair.game.constant_classifiers import constants
 from averagefair.game.constraints import Constraints
 from averagefair.game.costs import CostRule, Costs
+from averagefair.game.limits import Program
 from averagefair.game.measure import Measurement, Meter
+from averagefair.game.promises import Baseline, Promise
 from averagefair.game.protocols import Hypothesis, Oracle, Rate
 from averagefair.game.rates import Rates
-from averagefair.people.backends import Space, total_size
+from averagefair.people.backends import Space, to_host
 from averagefair.people.parts import block_bytes_on_gpu
 from averagefair.people.sample import Sample
 
@@ -62,6 +63,9 @@ class Learner:
     sample : Sample
     rate : str, Rate, or list of these
     oracle : Oracle
+    against : array, shape (n,) or (n, rates), optional
+        Rates that people have today, to compare with; NaN where unknown. Default: the rates of the
+        oracle's answer without a constraint.
 
     Attributes
     ----------
@@ -82,7 +86,11 @@ class Learner:
     """
 
     def __init__(
-        self, sample: Sample, rate: str | Rate | Sequence[str | Rate], oracle: Oracle
+        self,
+        sample: Sample,
+        rate: str | Rate | Sequence[str | Rate],
+        oracle: Oracle,
+        against: FloatArray | None = None,
     ) -> None:
         self.rates = Rates.of(rate)
         if any(own.holdout_tasks for own in self.rates):
@@ -116,6 +124,7 @@ class Learner:
         leverage = xp.concat(list(self.cost_rule.leverage))
         self.stakes = self._selection.take(objective) / self._selection.take(leverage)
         self.calls = 0
+        self._against = None if against is None else self._read_against(against)
         self._unconstrained: Play | None = None
         self._report_undefined(~defined & present)
         check_reach(oracle, sample)
@@ -145,6 +154,54 @@ class Learner:
             self._unconstrained = self._answer(self.cost_rule, nothing, None)
         return self._unconstrained
 
+    @property
+    def against_given(self) -> bool:
+        """Whether the user gave the rates to compare with."""
+        return self._against is not None
+
+    def baseline(self) -> Baseline:
+        """Return the rates that people are compared with, a rate for each constraint.
+
+        A person whose rate was not given has a rate of 1, so that nothing harms them.
+        """
+        if self._against is None:
+            return Baseline(to_host(self.unconstrained().rates), given=False)
+        rates = self.gather(self._against)
+        return Baseline(np.where(np.isnan(rates), 1.0, rates), given=True)
+
+    def baseline_rates(self) -> FloatArray:
+        """Return everybody's baseline rates, in NumPy; NaN where there is none."""
+        if self._against is not None:
+            return self._against
+        rates = to_host(self.scatter(self.unconstrained().rates + 1.0))  # 0 where undefined
+        shape = (len(self.rates), self.sample.n)
+        rates = np.where(rates == 0.0, np.nan, rates - 1.0).reshape(shape).T
+        return rates if self.rates.listed else rates[:, 0]
+
+    def _read_against(self, against: FloatArray) -> FloatArray:
+        shape = (self.sample.n, len(self.rates)) if self.rates.listed else (self.sample.n,)
+        if against.shape != shape:
+            raise InputError(
+                f"`against` must give a rate for each of the {self.sample.n} training people, "
+                f"shape {shape}; got {against.shape}."
+            )
+        some = against[~np.isnan(against)]
+        if some.size == 0 or some.min() < 0.0 or some.max() > 1.0:
+            given = f"values from {some.min():g} to {some.max():g}" if some.size else "blanks only"
+            raise InputError(f"`against` must hold rates between 0 and 1; got {given}.")
+        return against
+
+    def program(self, promise: Promise) -> Program:
+        """Return the fair learning problem of a promise on this sample.
+
+        Parameters
+        ----------
+        promise : Promise
+        """
+        people = float(self.sample.individual_weights.sum())
+        baseline = None if promise.no_harm is None else self.baseline()
+        return promise.program(self.constraints, people, baseline)
+
     def constants(self) -> list[Play]:
         """Return the plays "always 0" and "always 1", with weights of 0."""
         nothing = self.sample.space.zeros(len(self.constraints))
@@ -162,36 +219,21 @@ class Learner:
         rates = measured.on_host().rates
         return Measurement(measured.error, np.where(absent, np.nan, rates.T).T)
 
-    def dual_value(self, weights: Any, slack: float) -> float:
-        """Return min over (h, gamma) of L at these weights: with an exact oracle, at most OPT.
+    def dual_value(self, program: Program, point: Any) -> float:
+        """Return the least Lagrangian at a dual point: with an exact oracle, at most OPT.
 
-        Outside estimates of rho are not used: the bound is for the sample's own rho.
+        The least is over the class, the two constants and the common rate. Outside estimates of rho
+        are not used: the bound is for the sample's own rho.
 
         Parameters
         ----------
-        weights : array, shape (constraints,)
-        slack : float
-            The alpha of the request.
+        program : Program
+        point : array, shape (limits, constraints)
         """
+        weights = program.weights(point)
         play = self._answer(self._cost_rule([None] * len(self.rates)), weights, None)
-        return self.lagrangian(play, weights, slack)
-
-    def lagrangian(self, play: Play, weights: Any, slack: float) -> float:
-        """Return L of a play at these weights, with the best gamma for them.
-
-        The multipliers are lambda+ = max(w, 0) and lambda- = max(-w, 0). Of all multipliers with
-        these weights, they have the smallest slack term.
-
-        Parameters
-        ----------
-        play : Play
-        weights : array, shape (constraints,)
-        slack : float
-            The alpha of the request.
-        """
-        common_rates = self.constraints.expand(self.constraints.best_common_rates(weights))
-        price = slack * total_size(weights)
-        return lagrangian(play.error, play.rates, common_rates, weights, price)
+        costs = (own.error + float(weights @ own.rates) for own in (play, *self.constants()))
+        return min(costs) - program.offset(point)
 
     def _answer(self, rule: CostRule, weights: Any, tasks: NDArray[np.intp] | None) -> Play:
         with self._enough_room("a best response"):

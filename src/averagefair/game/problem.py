@@ -1,7 +1,7 @@
 """The problem: a sample and its Learner, and the outcome of a solution.
 
 A fit poses one problem and solves it once. The frontier poses one problem and solves it for many
-alphas.
+promises.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
 from averagefair.game.certificate import Certificate, certify
 from averagefair.game.degenerate_tasks import warn_of_constant_tasks
@@ -34,7 +35,7 @@ WrapOracle = Callable[[Oracle, str | None], Oracle]
 
 
 class Problem:
-    """A fair learning problem: everything but the request.
+    """A fair learning problem: everything but the promise.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class Problem:
         Seeds the draws of decisions and the choice of tasks to set aside.
     wrap_oracle : callable, optional
         Wraps the oracle in a recorder; see ``Checkpoint.wrap_oracle``.
+    against : array, optional
+        Rates to compare with; see :class:`~averagefair.Learner`.
 
     Attributes
     ----------
@@ -72,6 +75,7 @@ class Problem:
         seed: int,
         transformer: Any | None = None,
         wrap_oracle: WrapOracle | None = None,
+        against: FloatArray | None = None,
     ) -> None:
         self.oracle, self.fingerprint = oracle, sample.fingerprint()
         if transformer is not None:
@@ -82,7 +86,7 @@ class Problem:
         rates, self.learned, self.aside = _set_aside(rates, sample, self.rng)
         played = oracle if wrap_oracle is None else wrap_oracle(oracle, self.fingerprint)
         with one_thread(spread=True):
-            self.learner = Learner(self.learned, rates, played)
+            self.learner = Learner(self.learned, rates, played, against)
         self._individuals = self.learned.without_labels()
 
     @contextmanager

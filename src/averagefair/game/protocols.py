@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from averagefair.game.costs import Costs
     from averagefair.game.learner import Learner
-    from averagefair.game.request import Request
+    from averagefair.game.promises import Promise
     from averagefair.game.solution import Callback, Solution
     from averagefair.people.parts import Part
     from averagefair.people.sample import Sample
@@ -195,17 +195,18 @@ class Solver(Protocol):
     def solve(
         self,
         learner: Learner,
-        request: Request,
+        promise: Promise,
         *,
         callback: Callback | None = None,
         rng: np.random.Generator | None = None,
     ) -> Solution:
-        """Return the best mixture of the Learner's plays that meets the request.
+        """Return the best mixture of the Learner's plays that keeps the promise.
 
         Parameters
         ----------
         learner : Learner
-        request : Request
+        promise : Promise
+            Its limits are ``learner.program(promise)``.
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
@@ -215,27 +216,27 @@ class Solver(Protocol):
     def path(
         self,
         learner: Learner,
-        requests: Sequence[Request],
+        promises: Sequence[Promise],
         *,
         callback: Callback | None = None,
         rng: np.random.Generator | None = None,
     ) -> list[Solution]:
-        """Solve several requests; return the solutions by ascending alpha.
+        """Solve several promises; return the solutions, the hardest promise first.
 
-        By default each request is solved alone, the largest alpha first, so that no solution
-        depends on the other requests. A run ended by Ctrl-C or the callback ends the path: later
-        requests get no solution.
+        By default each promise is solved alone, the easiest first (the largest alpha), so that no
+        solution depends on the other promises. A run ended by Ctrl-C or the callback ends the path:
+        later promises get no solution.
 
         Parameters
         ----------
         learner : Learner
-        requests : sequence of Request
+        promises : sequence of Promise
         callback, rng
             As for ``solve``.
         """
         solutions: list[Solution] = []
-        for request in sorted(requests, key=lambda request: -request.alpha):
-            solution = self.solve(learner, request, callback=callback, rng=deepcopy(rng))
+        for promise in sorted(promises, key=lambda promise: promise.hardness):
+            solution = self.solve(learner, promise, callback=callback, rng=deepcopy(rng))
             solutions.insert(0, solution)
             if solution.stop_reason.by_user:
                 break

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair.game.limits import Program
+from averagefair.game.promises import Promise
 from averagefair.game.protocols import Hypothesis
-from averagefair.game.request import Request
 
 
 class Round(NamedTuple):
@@ -32,15 +33,16 @@ class Round(NamedTuple):
         (Violations count B-fold, so this gap can be large.) For column generation it is the
         mixture's value minus the best Lagrangian so far. It is infinite until the oracle has been
         asked at the weights of that Lagrangian.
-    alpha : float
-        The slack of this round; larger than requested while alpha is approached from above.
+    value : float
+        The promise's figure of this round, such as alpha. It is larger than promised while alpha is
+        approached from above.
     """
 
     round: int
     error: float
     spread: float
     gap: float
-    alpha: float
+    value: float
 
 
 Callback = Callable[[Round], object]
@@ -107,7 +109,9 @@ class Solution:
 
     Attributes
     ----------
-    request : Request
+    promise : Promise
+    program : Program
+        The promise's limits, with the people who were exempted.
     weights : array, shape (k, N)
         The weights w of each play.
     mixture : array, shape (k,)
@@ -119,15 +123,15 @@ class Solution:
         rebuilds them.
     common_rates : array, shape (rates,)
         gamma of the mixture.
-    multipliers : array, shape (2, N), or None
-        The Auditor's average play, lambda+ and lambda-; None without an Auditor.
-    dual_points : sequence of arrays of shape (N,)
-        Weights at which to compute a lower bound.
-    prices : array, shape (N,), or float
-        The price of a violation in the upper bound: an array prices each person's violation, a
-        float (B) only the worst one.
+    multipliers : list of arrays, or None
+        The Auditors' average plays, one for each limit; None without an Auditor.
+    dual_points : sequence of arrays of shape (limits, N)
+        The multipliers at which to compute a lower bound.
+    dual_bound : float
+        B, the price of a violation in the upper bound.
     aim : float
-        The largest deviation ``|R_i - gamma|`` that the solver aims at.
+        The value of the promise's figure that the solver aims at: for alpha, the largest deviation
+        ``|R_i - gamma|``.
     history : array with the fields of Round, shape (rounds,)
     oracle_calls : int
         Cost-sensitive problems solved, one for each task and answer.
@@ -137,15 +141,16 @@ class Solution:
         What failed; empty if nothing did.
     """
 
-    request: Request
+    promise: Promise
+    program: Program
     weights: FloatArray
     mixture: FloatArray
     constants: tuple[float, float]
     hypotheses: Sequence[Hypothesis] | None
     common_rates: FloatArray
-    multipliers: FloatArray | None
+    multipliers: Sequence[FloatArray] | None
     dual_points: Sequence[FloatArray]
-    prices: FloatArray | float
+    dual_bound: float
     aim: float
     history: NDArray[np.void]
     oracle_calls: int

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from averagefair._util.versions import versions
 from averagefair.errors import InputError
-from averagefair.estimator import AverageFairClassifier
+from averagefair.estimator import AverageFairClassifier, short_form
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import write_whole
 from averagefair.game.certificate import Certificate
@@ -221,18 +221,17 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     tasks = classifiers.task_names
     rate, count = _read_rate(contents)
     certificate = _read_certificate(contents, count)
-    request, parameters = certificate.request, contents.manifest["parameters"]
+    promise, parameters = certificate.promise, contents.manifest["parameters"]
     model = AverageFairClassifier(
-        alpha=request.alpha,
         rate=rate,
         oracle=_behind_map(one_of(parameters["oracle"], ORACLES, contents), classifiers),
         solver=one_of(parameters["solver"], SOLVERS, contents),
-        beta=request.beta,
-        max_influence=request.max_influence,
         random_state=parameters["random_state"],
         dtype=_read_dtype(parameters),
+        **short_form(promise),
     )
     model.classifiers_, model.certificate_ = classifiers, certificate
+    model.promise_ = promise
     model.error_, model.common_rate_ = certificate.error, certificate.common_rate
     model.task_names_, model.seed_ = tasks, classifiers.seed
     model.task_weights_ = contents.simplex("task_weights", len(tasks))
@@ -282,12 +281,25 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
     if len(figures) != rates:
         raise ValueError("the certificate has another number of rates")
     own = ("aim", "deviation", "spread", "outside", "error", "lower", "upper", "gap", "seconds")
-    others = ("unconstrained_error", "coin_flip_error", "rounds", "oracle_calls", "columns")
+    others = (
+        "reached",
+        "harm",
+        "unconstrained_reached",
+        "unconstrained_error",
+        "coin_flip_error",
+        "rounds",
+        "oracle_calls",
+        "columns",
+    )
     figures += [getattr(certificate, name) for name in (*own, *others)]
     if not all(map(_is_figure, figures)):
         raise ValueError("the certificate holds a figure that is not a number")
     if not isinstance(certificate.trouble, str):
         raise ValueError("the certificate's trouble is not text")
+    if len(certificate.each_who_pays) not in (0, rates) or not isinstance(
+        certificate.against_given, bool
+    ):
+        raise ValueError("the certificate does not say who pays for each rate")
     return certificate
 
 

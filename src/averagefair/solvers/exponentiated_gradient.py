@@ -7,8 +7,8 @@ decides which of the three algorithms runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -20,18 +20,19 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.checks import positive_number, whole_number
 from averagefair._util.text import counted
 from averagefair.errors import InputError
-from averagefair.game.auditor import Auditor, lagrangian, worst_case
 from averagefair.game.learner import Learner, Play
+from averagefair.game.limits import Program
+from averagefair.game.promises import Equal, Promise
 from averagefair.game.protocols import Oracle, Solver
-from averagefair.game.request import Request
 from averagefair.game.solution import Callback, Round, Solution, StopReason
 from averagefair.oracles import RegressionOracle
-from averagefair.people.backends import total_size
 from averagefair.solvers.column_generation.pool import Pool
 from averagefair.solvers.loop import iterate
 
 # An answer must beat every earlier one by this much; else the best earlier one is played again.
 _REPLAY_MARGIN = 1e-12
+# The largest first step for one-sided promises: that of the published runs at alpha 0.05.
+_ONE_SIDED_STEP = 5.0
 # B and the step are multiplied by prices, weights and rounds: below this the products are finite.
 _MOST = 1e100
 
@@ -44,9 +45,11 @@ class ExponentiatedGradient(Solver):
     ----------
     max_rounds : int, default 1000
     dual_bound : float, optional
-        B, the largest sum of the multipliers. Default: 1 / slack.
+        B, the largest sum of the multipliers. Default: 1 / alpha for ``Equal``, as published; 20
+        for a cap. With a price, the multipliers add up to the price, and B only bounds those of
+        ``no_harm``.
     step : float, optional
-        The (first) step size eta. Default: 100 / B.
+        The (first) step size eta. Default: 100 / B, at most 5 for one-sided promises.
     shrink : bool, default True
         Check the best gap from time to time, and shrink the step by a fifth if this gap has not
         fallen by a fifth since the last check. The round number of each check is 1.6 times that of
@@ -196,7 +199,7 @@ class ExponentiatedGradient(Solver):
     def solve(
         self,
         learner: Learner,
-        request: Request,
+        promise: Promise,
         *,
         callback: Callback | None = None,
         rng: np.random.Generator | None = None,
@@ -206,29 +209,27 @@ class ExponentiatedGradient(Solver):
         Parameters
         ----------
         learner : Learner
-        request : Request
-            alpha alone: this solver takes neither beta nor max_influence.
+        promise : Promise
+            This solver takes neither beta nor max_influence, and no ``Minimax``.
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
             Source of the batches of tasks. Default: seed 0.
         """
-        request.refuse_exceptions("ExponentiatedGradient")
-        alpha = request.alpha
-        if self.default_alpha is not None and not np.isclose(self.default_alpha, alpha, rtol=1e-9):
-            raise InputError(
-                f"alpha={alpha!r} was requested, but this solver was made by from_theory for a "
-                f"slack of {self.default_alpha!r}, twice the theory's alpha. "
-                f"Leave the estimator's alpha unset, or set it to {self.default_alpha!r}."
-            )
+        self._check_promise(promise)
+        program = learner.program(promise)
         multiplicities = learner.constraints.multiplicities
         self._check_plan(multiplicities)
-        dual_bound = 1.0 / alpha if self.dual_bound is None else self.dual_bound
-        step = 100.0 / dual_bound if self.step is None else self.step
+        dual_bound = promise.dual_bound if self.dual_bound is None else self.dual_bound
+        step = self.step
+        if step is None:
+            step = 100.0 / dual_bound if program.common else min(_ONE_SIDED_STEP, 100 / dual_bound)
         rng = np.random.default_rng(0) if rng is None else rng
         batches = self._batches(np.flatnonzero(learner.sample.task_weights), rng)
-        auditor = Auditor(learner.constraints.counts, alpha, dual_bound)
-        run, calls = _Game(learner, auditor, step, batches, self), learner.calls
+        run, calls = (
+            _Game(learner, program, promise, dual_bound, step, batches, self),
+            learner.calls,
+        )
         trace = iterate(
             run, max_rounds=self.max_rounds, time_limit=self.time_limit, callback=callback
         )
@@ -237,22 +238,52 @@ class ExponentiatedGradient(Solver):
         played = len(counts)
         space, average = learner.constraints.space, run.multipliers()
         return Solution(
-            request=request,
+            promise=promise,
+            program=program,
             weights=space.xp.stack(run.pool.weights[:played]),
             mixture=counts / counts.sum(),
             constants=(0.0, 0.0),
             hypotheses=None if batches is not None else run.pool.hypotheses[:played],
             common_rates=counts @ run.pool.common_rates[:played] / counts.sum(),
             multipliers=average,
-            dual_points=[average[0, :] - average[1, :], run.lower_at],
-            prices=dual_bound,
-            aim=alpha if self.plan is None else self.plan.promised_deviation,
+            dual_points=[run.point(average), run.lower_at],
+            dual_bound=dual_bound,
+            aim=promise.value if self.plan is None else self.plan.promised_deviation,
             history=trace.history,
             oracle_calls=learner.calls - calls,
             stop_reason=self._reason(trace.stop_reason),
             seconds=trace.seconds,
             trouble=trace.trouble,
         )
+
+    def _check_promise(self, promise: Promise) -> None:
+        """Refuse promises that this algorithm cannot keep."""
+        given = ""
+        if promise.exempt_share:
+            given = f"beta={promise.exempt_share:g}"
+        elif getattr(promise, "max_influence", None) is not None:
+            given = f"max_influence={promise.max_influence:g}"  # type: ignore[attr-defined]
+        elif not promise.parameter:
+            given = type(promise).__name__
+        if given:
+            raise InputError(
+                "ExponentiatedGradient holds everybody to one promise and cannot take "
+                f"{given}. Leave it out, or use solver=ColumnGeneration()."
+            )
+        alpha = self.default_alpha
+        if alpha is None:
+            return
+        if not isinstance(promise, Equal) or promise.no_harm is not None:
+            raise InputError(
+                "a solver made by from_theory keeps the paper's promise alone; got "
+                f"{promise!r}. Use ExponentiatedGradient() for other promises."
+            )
+        if not np.isclose(alpha, promise.alpha, rtol=1e-9):
+            raise InputError(
+                f"alpha={promise.alpha!r} was requested, but this solver was made by from_theory "
+                f"for a slack of {alpha!r}, twice the theory's alpha. "
+                f"Leave the estimator's alpha unset, or set it to {alpha!r}."
+            )
 
     def _reason(self, reason: StopReason) -> StopReason:
         """Return why the run ended; without a tolerance, ``max_rounds`` is a plan, not a limit."""
@@ -301,17 +332,21 @@ class ExponentiatedGradient(Solver):
 
 
 class _Game:
-    """One run: the sums of both players' plays so far, and the Auditor's state."""
+    """One run: the sums of both players' plays so far, and an Auditor for each limit."""
 
     def __init__(
         self,
         learner: Learner,
-        auditor: Auditor,
+        program: Program,
+        promise: Promise,
+        dual_bound: float,
         step: float,
         batches: Iterator[NDArray[np.intp]] | None,
         settings: ExponentiatedGradient,
     ) -> None:
-        self.learner, self.auditor, self.step_size = learner, auditor, step
+        self.learner, self.program, self.step_size = learner, program, step
+        self.promise, self.dual_bound = promise, dual_bound
+        self.auditors = [limit.auditor(dual_bound) for limit in program.limits]
         self.batches, self.settings = batches, settings
         self.constraints = learner.constraints
         n = len(self.constraints)
@@ -322,25 +357,30 @@ class _Game:
         self.common_rate_sum = np.zeros(self.constraints.rate_count)
         self.space = self.constraints.space
         self.rate_sum, self.rate_count = self.space.zeros(n), self.space.zeros(n)
-        self.multiplier_sum = self.space.zeros((2, n))
+        self.multiplier_sums = [0.0 * auditor.multipliers() for auditor in self.auditors]
         self.gap = self.best_gap = np.inf
         self.checked_round, self.checked_gap = 5, np.inf
-        self.lower, self.lower_at = -np.inf, self.space.zeros(n)
+        self.lower, self.lower_at = -np.inf, program.zero()
 
     def step(self) -> Round:
         """Play one round of the algorithm."""
-        multipliers = self.auditor.multipliers()
+        multipliers = [auditor.multipliers() for auditor in self.auditors]
+        point = self.point(multipliers)
         tasks = None if self.batches is None else next(self.batches)
-        answer = self.learner.respond(multipliers[0, :] - multipliers[1, :], tasks)
-        pick = self._choose(answer)
+        answer = self.learner.respond(self.program.weights(point), tasks)
+        if len(self.program.limits) > 1:  # gamma answers the weights of its own limit
+            own = self.constraints.best_common_rates(point[0, :])
+            answer = replace(answer, common_rates=own)
+        pick = self._choose(answer, point)
         play = self.pool[pick]
         self.picks.append(pick)
         self._add_up(play, multipliers)
-        now = self._standing(answer)
+        now = self._standing(answer, point)
         self.gap = now.gap
         self._adapt(len(self.picks) - 1, now.gap)
         common = self.constraints.expand(play.common_rates)
-        self.auditor.update(play.rates, common, self.step_size)
+        for auditor in self.auditors:
+            auditor.update(play.rates, common, self.step_size)
         return now
 
     def finished(self) -> StopReason | None:
@@ -349,23 +389,31 @@ class _Game:
         reached = tol is not None and self.gap < tol and len(self.picks) > 1
         return StopReason.TOLERANCE if reached else None
 
-    def multipliers(self) -> Any:
-        """Return the Auditor's average play, shape (2, n)."""
-        return self.multiplier_sum / len(self.picks)
+    def multipliers(self) -> list[Any]:
+        """Return the Auditors' average plays."""
+        return [total / len(self.picks) for total in self.multiplier_sums]
 
-    def _choose(self, play: Play) -> int:
+    def point(self, multipliers: Sequence[Any]) -> Any:
+        """Return the dual point of the Auditors' multipliers, shape (limits, n)."""
+        pairs = zip(self.program.limits, multipliers, strict=True)
+        return self.space.xp.stack([limit.weights(own) for limit, own in pairs])
+
+    def _choose(self, play: Play, point: Any) -> int:
         """Return the row of this round's play in the pool: the new answer, or a better old one."""
         if self.settings.replay and len(self.pool):
-            values = self.pool.values(play.weights)
+            values = self.pool.values(play.weights, point[0, :] if self.program.common else None)
             best = int(values.argmin())
-            value = self.learner.lagrangian(play, play.weights, slack=0.0)
+            value = play.error + float(play.weights @ play.rates)
+            if self.program.common:
+                value -= float(self.constraints.add_up(point[0, :]) @ play.common_rates)
             if value >= values[best] - _REPLAY_MARGIN:
                 return best
         return self.pool.add(play)
 
-    def _add_up(self, play: Play, multipliers: Any) -> None:
+    def _add_up(self, play: Play, multipliers: Sequence[Any]) -> None:
         self.common_rate_sum += play.common_rates
-        self.multiplier_sum += multipliers
+        for total, own in zip(self.multiplier_sums, multipliers, strict=True):
+            total += own
         # In a batch, people without a label have no rate, and a batch without labels has no error.
         known = not np.isnan(play.error)
         self.error_sum += play.error if known else 0.0
@@ -379,9 +427,9 @@ class _Game:
         self.rate_sum += xp.where(defined, play.rates, 0.0)
         self.rate_count += xp.astype(defined, xp.float64)
 
-    def _standing(self, answer: Play) -> Round:
+    def _standing(self, answer: Play, point: Any) -> Round:
         """Measure the average of all plays so far; ``answer`` is the oracle's in this round."""
-        count, slack = len(self.picks), self.auditor.slack
+        count = len(self.picks)
         error = self.error_sum / max(1, self.error_count)
         common_rates = self.common_rate_sum / count
         common = self.constraints.expand(common_rates)
@@ -391,23 +439,21 @@ class _Game:
         average = xp.where(
             measured, self.rate_sum / xp.where(measured, self.rate_count, 1.0), common
         )
-        off = self.constraints.deviation(average, common_rates)
-        upper = worst_case(error, off, slack, self.auditor.dual_bound)
+        upper = self.program.upper(error, average, common_rates, self.dual_bound)
         if self.learner.exact and self.batches is None:
-            self._raise_lower(answer)
+            self._raise_lower(answer, point)
             gap = upper - self.lower
         else:
-            average_multipliers = self.multipliers()
-            weights = average_multipliers[0, :] - average_multipliers[1, :]
-            price = slack * total_size(average_multipliers)
-            gap = max(0.0, upper - lagrangian(error, average, common, weights, price))
-        return Round(count, error, self.constraints.spread(average), gap, slack)
+            lagrangian = error + self.program.payoff(self.multipliers(), average, common_rates)
+            gap = max(0.0, upper - lagrangian)
+        spread = self.constraints.spread(average)
+        return Round(count, error, spread, gap, self.promise.value)
 
-    def _raise_lower(self, play: Play) -> None:
+    def _raise_lower(self, play: Play, point: Any) -> None:
         """Raise the lower bound on OPT if this best response proves more (Learner.dual_value)."""
-        value = self.learner.lagrangian(play, play.weights, self.auditor.slack)
+        value = play.error + float(play.weights @ play.rates) - self.program.offset(point)
         if value > self.lower:
-            self.lower, self.lower_at = value, play.weights
+            self.lower, self.lower_at = value, point
 
     def _adapt(self, round_: int, gap: float) -> None:
         """Shrink the step if the gap has stopped falling (``round_`` counts from 0)."""

@@ -72,7 +72,7 @@ class ErrorSpreadDisplay(Frozen):
         kept = np.where(apart > 0, np.minimum(1.0, width / np.where(apart > 0, apart, 1.0)), 1.0)
         return cls(
             rate_names=tuple(spoken(rate.name) for rate in Rates.of(curve[0].model.rate)),
-            alpha=np.array(curve.alphas),
+            alpha=np.array(curve.values),
             rates=rates,
             common_rate=np.array([np.ravel(point.certificate.common_rate) for point in curve]),
             mean=np.array([_mean(reached, weights) for reached in rates]),

@@ -121,9 +121,9 @@ class FrontierDisplay(Frozen):
             if not np.isnan(at.error_low).all():
                 # With a single alpha the area has no width; only its edge shows the interval.
                 band = {"color": style.colour, "alpha": 0.13, "linewidth": 1.5}
-                ax.fill_between(at.alpha, at.error_low, at.error_high, **band)
-            drawing.draw_line(ax, at.alpha, at.error, style, CORNERS[name])
-        alpha, free = self.measured.training.alpha, (self.unconstrained_alpha,)
+                ax.fill_between(at.value, at.error_low, at.error_high, **band)
+            drawing.draw_line(ax, at.value, at.error, style, CORNERS[name])
+        alpha, free = self.measured.training.value, (self.unconstrained_alpha,)
         look = {"color": REQUEST, "linestyle": (0, (8, 2)), "zorder": 1.5}
         ax.plot(alpha, self.coin_flips, label="coin flips", **look)
         look = {"color": "white", "markeredgecolor": BLACK, "markersize": 12, "zorder": 4}
@@ -136,15 +136,15 @@ class FrontierDisplay(Frozen):
         at, training = self.measured.corners[corner], self.measured.training
         if not np.isnan(at.floor).all():
             noise = {"color": NOISE, "alpha": 0.4, "linewidth": 1.5, "label": "noise alone"}
-            ax.fill_between(at.alpha, 0.0, at.floor, **noise)
-        ax.plot(at.alpha, at.alpha, color=REQUEST, linestyle=(0, (8, 2)), label="requested")
-        drawing.draw_line(ax, training.alpha, training.near, SERIES[0], CORNERS["training"])
+            ax.fill_between(at.value, 0.0, at.floor, **noise)
+        ax.plot(at.value, at.value, color=REQUEST, linestyle=(0, (8, 2)), label="requested")
+        drawing.draw_line(ax, training.value, training.near, SERIES[0], CORNERS["training"])
         if corner != "training":
             style = SERIES[list(CORNERS).index(corner)]
             name = CORNERS[corner]
-            drawing.draw_line(ax, at.alpha, at.near, style._replace(dash="-"), f"{name}, observed")
+            drawing.draw_line(ax, at.value, at.near, style._replace(dash="-"), f"{name}, observed")
             if not at.learned_tasks:
                 style = style._replace(dash="--")
-                drawing.draw_line(ax, at.alpha, at.denoised, style, f"{name}, without noise")
+                drawing.draw_line(ax, at.value, at.denoised, style, f"{name}, without noise")
         ax.set(ylabel=f"distance of all but {percent(BETA)} from a common rate")
         ax.set_ylim(bottom=0.0)

@@ -107,8 +107,8 @@ class RatesDisplay(Frozen):
         return cls.from_rates(
             point.unconstrained.rates,
             point.model.individual_rates_,
-            ("without a constraint", f"alpha = {point.alpha:g}"),
-            alpha=point.alpha,
+            ("without a constraint", f"alpha = {point.value:g}"),
+            alpha=point.value,
             common_rate=point.certificate.common_rate,
             rate_names=[spoken(rate.name) for rate in Rates.of(point.model.rate)],
         )

@@ -74,7 +74,7 @@ class TrajectoryDisplay:
             )
         for model in runs:
             check_is_fitted(model)
-        alphas = tuple(model.certificate_.alpha for model in runs)
+        alphas = tuple(model.certificate_.promise.value for model in runs)
         names = [f"alpha = {alpha:g}" for alpha in alphas] if names is None else list(names)
         if len(names) != len(runs):
             raise InputError(f"`names` must name each of {len(runs)} models; got {len(names)}.")

@@ -15,8 +15,8 @@ from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.game.certificate import Certificate
 from averagefair.game.measure import Meter
 from averagefair.game.mixture import Mixture
+from averagefair.game.promises import ROUNDING
 from averagefair.game.rates import ErrorRate, Rates, spoken
-from averagefair.game.request import ROUNDING
 from averagefair.people.parts import Part
 from averagefair.people.sample import Sample
 
@@ -54,7 +54,7 @@ def read_training(curve: Frontier, Y: Any) -> Sample:
     if not np.isclose(error, point.error, rtol=0.0, atol=ROUNDING, equal_nan=True):
         raise InputError(
             "Y must be the labels that the curve was trained on, with rows in the same order. With "
-            f"this Y the error at alpha {point.alpha:g} is {error:.4f}, not {point.error:.4f}."
+            f"this Y the error at alpha {point.value:g} is {error:.4f}, not {point.error:.4f}."
         )
     return sample
 
@@ -86,7 +86,7 @@ def frontier_data(
             name,
             free[k],
             [rates[k] for rates in reached],
-            [(float(rate[k]), point.alpha) for rate, point in zip(common, curve, strict=True)],
+            [(float(rate[k]), point.value) for rate, point in zip(common, curve, strict=True)],
             sample,
         )
         for k, name in enumerate(names)
@@ -277,7 +277,7 @@ def _point(point: FrontierPoint) -> dict[str, Any]:
     common = row["common_rate"]
     return row | {
         "common_rate": list(common) if isinstance(common, tuple) else [common],
-        "label": f"{point.alpha:g}",
+        "label": f"{point.value:g}",
         "outside_text": percent(point.certificate.outside),
         "statement": point.statement(),
         "met": point.certificate.met,

@@ -100,7 +100,7 @@ def frontier_report(
         "beta": percent(data["beta"]),
         "level": percent(data["confidence"]),
         "audit": None,
-        "choice": None if choice is None else f"{curve[start].alpha:g}",
+        "choice": None if choice is None else f"{curve[start].value:g}",
     }
     if audit is not None:
         blocks["audit-data"] = audit_data(audit)

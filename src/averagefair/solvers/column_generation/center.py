@@ -7,56 +7,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from averagefair.game.constraints import Constraints
 from averagefair.game.learner import Play
-from averagefair.people.backends import total_size
+from averagefair.game.limits import Program
 from averagefair.solvers.column_generation.pricing import cost
 
 
 class Center:
-    """Weights w, and the least Lagrangian at w of all known plays (answers of the Learner).
+    """A dual point, and the least cost err + w . R there of all known plays (Learner's answers).
 
-    If an exact oracle was asked at w, this is the dual function: a lower bound on the optimum. With
-    a heuristic oracle the value may be too high, and is lowered whenever a cheaper play is found.
+    If an exact oracle was asked at w, the Lagrangian of this cost is the dual function: a lower
+    bound on the optimum. With a heuristic oracle the value may be too high, and is lowered whenever
+    a cheaper play is found.
+
+    Parameters
+    ----------
+    program : Program
 
     Attributes
     ----------
-    weights : array, shape (N,)
-    base : float
-        The Lagrangian without the price of the slack, so that it serves any slack. -inf until the
-        oracle has been asked at these weights.
+    point : array, shape (limits, N)
+    least_cost : float
+        Without the terms of the limits, so that it serves any bounds. -inf until the oracle has
+        been asked at this point.
     """
 
-    def __init__(self, constraints: Constraints) -> None:
-        self.constraints = constraints
-        self.weights, self.base = constraints.space.zeros(len(constraints)), -np.inf
+    def __init__(self, program: Program) -> None:
+        self.point, self.least_cost = program.zero(), -np.inf
+        self.weights = program.weights(self.point)
 
     @property
     def evaluated(self) -> bool:
-        """Whether the oracle has been asked at these weights."""
-        return self.base > -np.inf
+        """Whether the oracle has been asked at this point."""
+        return self.least_cost > -np.inf
 
-    def value(self, slack: float) -> float:
-        """Return the Lagrangian at this slack."""
-        return self.base - slack * total_size(self.weights)
+    def value(self, program: Program) -> float:
+        """Return the Lagrangian for this program."""
+        return self.least_cost - program.offset(self.point)
 
-    def move_if_better(self, weights: Any, least_cost: float, slack: float) -> None:
-        """Move to these weights, where err + w . R >= ``least_cost``, if L is higher there."""
-        base = least_cost - self._common_rate_term(weights)
-        if base - slack * total_size(weights) > self.value(slack):
-            self.weights, self.base = weights, base
+    def move_if_better(self, point: Any, least_cost: float, program: Program) -> None:
+        """Move to this point, where err + w . R >= ``least_cost``, if L is higher there."""
+        if least_cost - program.offset(point) > self.value(program):
+            self.point, self.least_cost = point, least_cost
+            self.weights = program.weights(point)
 
     def lower_to(self, play: Play) -> None:
         """Lower the bound if this new play is cheaper at these weights."""
-        value = cost(play, self.weights) - self._common_rate_term(self.weights)
-        self.base = min(self.base, value)
+        self.least_cost = min(self.least_cost, cost(play, self.weights))
 
-    def remove_weights(self, exempt: NDArray[np.bool_]) -> None:
-        """Set the weights of exempt constraints to 0; the oracle must then be asked again."""
-        space = self.constraints.space
-        self.weights = space.xp.where(space.asarray(exempt), 0.0, self.weights)
-        self.base = -np.inf
-
-    def _common_rate_term(self, weights: Any) -> float:
-        """Return the largest sum of w gamma over gamma in [0, 1]."""
-        return float(np.maximum(0.0, self.constraints.add_up(weights)).sum())
+    def remove_weights(self, exempt: NDArray[np.bool_], program: Program) -> None:
+        """Set the multipliers of exempt people to 0; the oracle must then be asked again."""
+        space = program.constraints.space
+        own = space.xp.where(space.asarray(exempt), 0.0, self.point[0, :])
+        self.point = space.xp.stack([own, *(self.point[k, :] for k in range(1, len(self.point)))])
+        self.weights, self.least_cost = program.weights(self.point), -np.inf

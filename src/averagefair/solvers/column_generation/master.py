@@ -1,27 +1,36 @@
 """The master: the fair learning problem as a linear program over the plays found so far.
 
-A play is an answer of the Learner, with error err_k and individual rates R_kc.
+A play is an answer of the Learner, with error err_k and individual rates R_kc. For the paper's
+promise the program is
 
     minimise    sum_k q_k err_k  +  sum_c price_c (over_c + under_c)
     such that   -slack <= sum_k q_k R_kc - gamma_r(c) - over_c + under_c <= slack   for every c
                 sum_k q_k = 1,   q, over, under >= 0,   0 <= gamma <= 1
 
 The violations ``over`` and ``under`` exist only where people may stay outside at a price
-(``max_influence``). Otherwise everybody must lie within the slack. The program is always feasible,
-because the two constants are among the plays. A mixture of both constants, half and half, errs half
-the time on everybody and leaves the whole slack unused. So the multipliers add up to at most
-1 / (2 slack), and no variable for extra slack is needed.
+(``max_influence``). A cap has rows without gamma and without a lower bound. The worst-off share
+has a row for each choice g of worst-off people that some solution had (a *cut*):
+
+    sum_k q_k (g . R_k) <= v_r,   0 <= v_r <= max_rate,   v_r costs price in the objective
+
+Cuts at the program's own solutions would need hundreds of solves. So a cut is made for the rates
+between the solution and the best mixture known (in-out separation), until the two are as good.
+
+Not every cap can be kept. A variable ``excess`` relaxes such rows at a very high price, so the
+program is always feasible: the excess is 0 if the promise can be kept with the plays so far, and
+tells how far off it is otherwise. (The paper's promise needs no excess: a mixture of "always 0" and
+"always 1", half and half, errs half the time on everybody and leaves the whole slack unused.)
 
 Every solve starts from the last basis of one HiGHS model, which is kept. Plays are columns.
-Constraints enter as rows once they are violated, since only a few of them bind. Inactive rows and
+Limits enter as rows once they are violated, since only a few of them bind. Inactive rows and
 columns are dropped from time to time, and added back when they matter. So the program stays small,
-and its solution is optimal over the whole pool of plays and all constraints.
+and its solution is optimal over the whole pool of plays and all limits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -30,7 +39,10 @@ from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import SolverError, SolverTimeoutError
+from averagefair.game.limits import PersonLimit, Program, WorstOffLimit
+from averagefair.people.backends import take_rows
 from averagefair.solvers.column_generation.pool import Pool
+from averagefair.solvers.column_generation.rows import Rows
 
 # HiGHS's feasibility tolerance; a row enters once it is violated by more than this.
 _TOLERANCE = 1e-9
@@ -41,13 +53,20 @@ _ROWS_AT_A_TIME, _COLUMNS_AT_A_TIME = 200, 50
 # Drop inactive rows once there are more rows than _ROW_RATIO times the active ones, plus _MARGIN.
 # Columns have the same rule with _COLUMN_RATIO.
 _ROW_RATIO, _COLUMN_RATIO, _MARGIN = 2, 4, 100
-# Keep rows whose deviation is at least this share of the slack.
-_NEARLY_BINDING = 0.9
+# Stop adding cuts once the best mixture is within this of the program's value. A bound on the
+# worst-off's mean is lowered by as much, so that it holds all the same.
+_CUT_TOLERANCE = 1e-5
+# Where to cut: this share of the way from the best mixture known to the program's solution.
+_OUTWARD = 0.2
+# Keep the row of a person who is nearer to their bound than this share of it.
+_NEARLY_BINDING = 0.1
 _PRIMAL, _DUAL = 4, 1
 _BASIC = highspy.HighsBasisStatus.kBasic
 CONSTANTS = 2
 """The pool's first plays: always 0, always 1."""
-# Marks a column that is not a play: a common rate or a violation.
+EXCESS_PRICE = 1000.0
+"""What it costs to break relaxed limits by 1: more than any useful multipliers add up to."""
+# Marks a column that is not a play: a level, the excess or a violation.
 _NOT_A_PLAY = -1
 # Statuses that a solve from scratch would not change.
 _FINAL = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
@@ -64,23 +83,27 @@ class MasterSolution:
     mixture : array, shape (k,)
         The chance of each play.
     common_rates : array, shape (rates,)
+        gamma of each rate; 0 for a promise without a common rate.
     rates : array, shape (N,)
         Everybody's rates under the mixture.
+    point : array, shape (limits, N)
+        The duals of each limit, a dual point.
     weights : array, shape (N,)
-        w = lambda+ - lambda-, the duals of the constraints.
-    row_weights : array, shape (rows,)
-        The weights of the program's rows, in their order.
+        w, the weights of the dual point.
     threshold : float
         The dual of sum q = 1: a play with err + w . R below this improves the solution.
+    excess : float
+        By how much the relaxed limits are broken; 0 if they can be kept.
     """
 
     value: float
     mixture: FloatArray
     common_rates: FloatArray
     rates: Any
+    point: Any
     weights: Any
-    row_weights: FloatArray
     threshold: float
+    excess: float = 0.0
 
 
 class Master:
@@ -89,27 +112,25 @@ class Master:
     Parameters
     ----------
     pool : Pool
-        Plays. The first two are the constants, so the program is feasible.
-    prices : array, shape (N,), optional
-        The price of violating each constraint by 1. Default: no violations are allowed.
+        Plays. The first two are the constants.
     """
 
-    def __init__(self, pool: Pool, prices: FloatArray | None = None) -> None:
-        self.pool, self.slack, self.prices = pool, np.inf, prices
-        self.exempt = np.zeros(len(pool.constraints), dtype=bool)
-        self._build()
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.program: Program | None = None
+        self._inconsistent = False
+        # With cuts: the best mixture known, as a solution with its true value.
+        self._best: MasterSolution | None = None
 
-    def _build(self) -> None:
-        """Start with an empty program."""
-        constraints = self.pool.constraints
-        # The constraint of each row after the first (the simplex row); which constraints have one.
-        self.rows = np.zeros(0, dtype=np.intp)
-        self._has_row = np.zeros(len(constraints), dtype=bool)
-        # The play of each column, or _NOT_A_PLAY; the columns `over` and `under` of each row.
+    def _build(self, program: Program) -> None:
+        """Start with an empty program: the simplex row, the levels and the excess."""
+        self.program = program
+        self.rows = Rows(self.pool, len(program.limits))
+        # The play of each column, or _NOT_A_PLAY.
         self._plays = np.zeros(0, dtype=np.intp)
-        self._violations = np.zeros((0, 0 if self.prices is None else 2), dtype=np.intp)
         self._known_plays = 0
         self._rows_are_new = self._inconsistent = False
+        self._row_weights = np.zeros(0)
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for option, value in (
             ("output_flag", False),
@@ -119,77 +140,162 @@ class Master:
         ):
             self._call(self._highs.setOptionValue, option, value)
         self._call(self._highs.addRow, 1.0, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
-        count = constraints.rate_count
-        self._add_columns(np.full(count, _NOT_A_PLAY), np.zeros(count), np.zeros((count, 0)), 1.0)
+        # A level for each rate: the common rate gamma, or the worst-off's mean v.
+        self._levels = self.pool.constraints.rate_count if _has_levels(program) else 0
+        costs, tops = np.zeros(self._levels), np.ones(self._levels)
+        self._add_columns(np.full(self._levels, _NOT_A_PLAY), costs, _no_cells(self._levels), tops)
+        self._set_levels(program)
+        self._excess = -1
+        if program.relaxed:
+            cost, top = np.array([EXCESS_PRICE]), np.array([np.inf])
+            added = self._add_columns(np.array([_NOT_A_PLAY]), cost, _no_cells(1), top)
+            self._excess = int(added[0])
 
-    def solve(self, slack: float, exempt: NDArray[np.bool_], seconds: float) -> MasterSolution:
-        """Solve to optimality over all plays of the pool and all constraints.
+    def solve(self, program: Program, seconds: float) -> MasterSolution:
+        """Solve to optimality over all plays of the pool and all limits.
 
         Parameters
         ----------
-        slack : float
-        exempt : bool array, shape (N,)
-            Constraints to leave out.
+        program : Program
         seconds : float
             Time limit; raises SolverTimeoutError after it.
         """
-        if self._inconsistent:
-            self._build()
+        if self.program is None or self._inconsistent or not _same_shape(self.program, program):
+            self._build(program)
         # An exception or Ctrl-C on the way may leave the program half changed.
         self._inconsistent = True
-        self._set_bounds(slack, exempt)
+        self._set_program(program)
         new = np.arange(self._known_plays, len(self.pool))
         self._known_plays = len(self.pool)
         self._add_plays(new)
         limit = min(1e30, self._highs.getRunTime() + seconds)
         self._call(self._highs.setOptionValue, "time_limit", limit)
+        if self._best is not None:
+            self._best = self._judged(self._best)
         solution = self._run()
         while self._add_violated_rows(solution) or self._add_improving_plays(solution):
             solution = self._run()
         self._drop_inactive(solution)
         self._inconsistent = False
-        return solution
+        return self._best_or(solution)
 
-    def _set_bounds(self, slack: float, exempt: NDArray[np.bool_]) -> None:
-        """Update the bounds of the program's rows."""
-        changed = np.arange(len(self.rows))
-        if slack == self.slack:
-            changed = np.flatnonzero((exempt != self.exempt)[self.rows])
-        self.slack, self.exempt = slack, exempt
-        width = np.where(exempt[self.rows[changed]], np.inf, slack)
-        rows = (1 + changed).astype(np.int32)
-        self._call(self._highs.changeRowsBounds, len(rows), rows, -width, width)
+    def _best_or(self, solution: MasterSolution) -> MasterSolution:
+        """Return the solution; with cuts, with the best mixture known if it is clearly better."""
+        if self._best is None or not self.rows.cuts:
+            return solution
+        own = self._judged(solution)
+        if own.value <= self._best.value + 10.0 * _CUT_TOLERANCE:
+            return own
+        best, count = self._best, self._known_plays
+        mixture = np.append(best.mixture, np.zeros(count - len(best.mixture)))
+        return replace(solution, value=best.value, mixture=mixture, rates=best.rates)
+
+    def _judged(self, solution: MasterSolution) -> MasterSolution:
+        """Return a solution with the true value of its mixture for the current program."""
+        program, rates, common = self._program, solution.rates, solution.common_rates
+        error = float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
+        return replace(solution, value=program.upper(error, rates, common, EXCESS_PRICE))
+
+    def _set_program(self, program: Program) -> None:
+        """Update the bounds of the program's rows, and the costs and bounds of its levels."""
+        before, self.program = self.program, program
+        if program is before:
+            return
+        self._set_levels(program)
+        for k, limit in enumerate(program.limits):
+            if not isinstance(limit, PersonLimit):
+                continue
+            changed = np.flatnonzero((self.rows.limit == k) & (self.rows.person >= 0))
+            lower, upper = limit.bounds(self.rows.person[changed])
+            rows = (1 + changed).astype(np.int32)
+            self._call(self._highs.changeRowsBounds, len(rows), rows, lower, upper)
+
+    def _set_levels(self, program: Program) -> None:
+        own = program.limits[0]
+        if self._levels and isinstance(own, WorstOffLimit):
+            columns, zeros = np.arange(self._levels, dtype=np.int32), np.zeros(self._levels)
+            self._call(self._highs.changeColsCost, self._levels, columns, zeros + own.price)
+            top = own.top if own.price else max(0.0, own.top - _CUT_TOLERANCE)
+            self._call(self._highs.changeColsBounds, self._levels, columns, zeros, zeros + top)
 
     def _add_violated_rows(self, solution: MasterSolution) -> bool:
-        """Add the most violated constraints; return whether any constraint was violated."""
+        """Add the most violated limits as rows; return whether any limit was violated."""
+        added = False
+        for k, limit in enumerate(self._program.limits):
+            if isinstance(limit, PersonLimit):
+                added |= self._add_people(k, limit, solution)
+            elif isinstance(limit, WorstOffLimit):
+                added |= self._add_cuts(k, limit, solution)
+        return added
+
+    @property
+    def _program(self) -> Program:
+        assert self.program is not None, "no program has been set"
+        return self.program
+
+    def _add_people(self, k: int, limit: PersonLimit, solution: MasterSolution) -> bool:
+        """Add rows of the people who break their limit most."""
         space, xp = self.pool.constraints.space, self.pool.constraints.space.xp
-        deviations = self._deviations(solution)
-        missing = ~space.asarray(self._has_row | self.exempt)
-        violated = xp.nonzero((deviations > self.slack + _TOLERANCE) & missing)[0]
+        over = limit.excess(solution.rates, solution.common_rates)
+        if solution.excess:
+            over = over - solution.excess * space.asarray(_mask(limit, len(over)), "float64")
+        missing = ~space.asarray(self.rows.has_row[k])
+        violated = xp.nonzero((over > _TOLERANCE) & missing)[0]
         if violated.shape[0]:
             count = min(_ROWS_AT_A_TIME, violated.shape[0])
-            worst = xp.argsort(-xp.take(deviations, violated), stable=True)[:count]
-            self._add_rows(space.to_host(xp.take(violated, worst)))
+            worst = xp.argsort(-xp.take(over, violated), stable=True)[:count]
+            self._add_person_rows(k, limit, space.to_host(xp.take(violated, worst)))
         return bool(violated.shape[0])
 
-    def _add_improving_plays(self, solution: MasterSolution) -> bool:
-        """Add back the dropped plays with the lowest reduced costs; return whether any improves.
+    def _add_cuts(self, k: int, limit: WorstOffLimit, solution: MasterSolution) -> bool:
+        """Add rows for choices of worst-off people whose mean exceeds its level."""
+        own = self._judged(solution)
+        if self._best is None or own.value < self._best.value:
+            self._best = own
+        if self._best.value <= solution.value + _CUT_TOLERANCE:
+            return False
+        inner = self._between(self._best, solution)
+        if inner.value < self._best.value:
+            self._best = inner
+        return self._add_exceeded(k, limit, inner.rates, solution) or self._add_exceeded(
+            k, limit, solution.rates, solution
+        )
 
-        Constraints without a row have no weight, so the rows are enough to compute these costs.
-        """
+    def _between(self, best: MasterSolution, solution: MasterSolution) -> MasterSolution:
+        """Return the mixture a little outward from the best one, towards the solution."""
+        mixture = _OUTWARD * solution.mixture
+        mixture[: len(best.mixture)] += (1.0 - _OUTWARD) * best.mixture
+        rates = _OUTWARD * solution.rates + (1.0 - _OUTWARD) * best.rates
+        return self._judged(replace(solution, mixture=mixture, rates=rates))
+
+    def _add_exceeded(
+        self, k: int, limit: WorstOffLimit, rates: Any, solution: MasterSolution
+    ) -> bool:
+        """Cut for the worst-off at these rates, where the solution exceeds its level there."""
+        added = False
+        for rate, cut in enumerate(limit.cuts(rates)):
+            level = solution.common_rates[rate] + (solution.excess if limit.relaxed else 0.0)
+            if float(cut @ solution.rates) > level + _TOLERANCE:
+                self._add_cut_row(k, limit, rate, cut)
+                added = True
+        return added
+
+    def _add_improving_plays(self, solution: MasterSolution) -> bool:
+        """Add back the dropped plays with the lowest reduced costs; return whether any improves."""
         dropped = np.setdiff1d(np.arange(self._known_plays), self._plays, assume_unique=True)
+        if not dropped.size:
+            return False
         costs = self.pool.errors[dropped] - solution.threshold
-        costs += self.pool.cells(dropped, self.rows) @ solution.row_weights
+        if self.rows.cuts:
+            space = self.pool.constraints.space
+            costs += space.to_host(take_rows(self.pool.rates, dropped) @ solution.weights)
+        else:  # limits without a row have no weight, so the rows are enough
+            costs += self.rows.cells(dropped) @ self._row_weights
         improving = np.flatnonzero(costs < -_TOLERANCE)
         if improving.size:
             best = np.argsort(costs[improving], kind="stable")[:_COLUMNS_AT_A_TIME]
             self._add_plays(dropped[improving[best]])
         return improving.size > 0
-
-    def _deviations(self, solution: MasterSolution) -> Any:
-        """Return everybody's distance from the common rate, in the constraints' space."""
-        constraints = self.pool.constraints
-        return constraints.space.xp.abs(solution.rates - constraints.expand(solution.common_rates))
 
     def _run(self) -> MasterSolution:
         """Solve over the program's rows from the last basis; if that fails, from scratch."""
@@ -213,29 +319,32 @@ class Master:
         return self._read()
 
     def _read(self) -> MasterSolution:
-        solution, rate_count = self._highs.getSolution(), self.pool.constraints.rate_count
+        solution, program = self._highs.getSolution(), self._program
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
         mixture = np.zeros(self._known_plays)
         mixture[self._plays[self._plays >= 0]] = values[self._plays >= 0]
         mixture[mixture < _LEAST_CHANCE] = 0.0
         mixture /= mixture.sum()
-        weights = np.zeros(len(self.exempt))
-        weights[self.rows] = -duals[1:]
+        common = np.zeros(self.pool.constraints.rate_count)
+        common[: self._levels] = np.clip(values[: self._levels], 0.0, 1.0)
+        self._row_weights = -duals[1:]
+        point = self.rows.dual_point(self._row_weights)
         return MasterSolution(
             value=self._highs.getInfo().objective_function_value,
             mixture=mixture,
-            common_rates=np.clip(values[:rate_count], 0.0, 1.0),
+            common_rates=common,
             rates=self.pool.mix(mixture),
-            weights=self.pool.constraints.space.asarray(weights),
-            row_weights=weights[self.rows],
+            point=point,
+            weights=program.weights(point),
             threshold=float(duals[0]),
+            excess=max(0.0, float(values[self._excess])) if self._excess >= 0 else 0.0,
         )
 
     def _drop_inactive(self, solution: MasterSolution) -> None:
         """Drop inactive rows and columns once they outnumber active ones. The basis stays."""
         used = int(np.count_nonzero(solution.mixture))
         spare_plays = np.count_nonzero(self._plays >= 0) - _COLUMN_RATIO * used
-        spare_rows = len(self.rows) - _ROW_RATIO * np.count_nonzero(solution.row_weights)
+        spare_rows = len(self.rows) - _ROW_RATIO * np.count_nonzero(self._row_weights)
         if max(spare_plays, spare_rows) <= _MARGIN:
             return
         basis = self._highs.getBasis()
@@ -243,11 +352,10 @@ class Master:
         basic_column, basic_row = column_state == _BASIC, row_state == _BASIC
         # Drop a row only if its slack is basic and neither of its violations is. Drop a column only
         # if it is not basic.
-        inactive = basic_row[1:] & ~basic_column[self._violations].any(axis=1)
-        space = self.pool.constraints.space
-        rows = space.asarray(self.rows)
-        deviations = space.to_host(space.xp.take(self._deviations(solution), rows))
-        inactive &= deviations < _NEARLY_BINDING * self.slack
+        priced = self.rows.violations[:, 0] >= 0
+        inactive = basic_row[1:].copy()
+        inactive[priced] &= ~basic_column[self.rows.violations[priced]].any(axis=1)
+        inactive &= ~self._nearly_binding(solution)
         keep_row = np.append(True, ~inactive)
         reduced_cost = np.array(self._highs.getSolution().col_dual)
         # The constants stay: without them the program may be infeasible at another slack.
@@ -255,15 +363,26 @@ class Master:
         keep_column = np.zeros(len(self._plays), dtype=bool)
         count = _columns_to_keep(reduced_cost, used)
         keep_column[np.argsort(reduced_cost, kind="stable")[:count]] = True
-        keep_column[self._violations[inactive].ravel()] = False
+        keep_column[self.rows.violations[inactive & priced].ravel()] = False
         self._delete(self._highs.deleteRows, keep_row)
         self._delete(self._highs.deleteCols, keep_column)
-        self._has_row[self.rows[inactive]] = False
-        self.rows = self.rows[~inactive]
         self._plays = self._plays[keep_column]
-        self._violations = (np.cumsum(keep_column) - 1)[self._violations[~inactive]]
+        self.rows.keep(~inactive, np.cumsum(keep_column) - 1)
         basis.col_status, basis.row_status = [*column_state[keep_column]], [*row_state[keep_row]]
         self._call(self._highs.setBasis, basis)
+
+    def _nearly_binding(self, solution: MasterSolution) -> NDArray[np.bool_]:
+        """Mark the rows of people who are near their bound."""
+        space, near = self.pool.constraints.space, np.zeros(len(self.rows), dtype=bool)
+        for k, limit in enumerate(self._program.limits):
+            if isinstance(limit, PersonLimit):
+                mine = np.flatnonzero((self.rows.limit == k) & (self.rows.person >= 0))
+                people = self.rows.person[mine]
+                over = limit.excess(solution.rates, solution.common_rates)
+                over = space.to_host(space.xp.take(over, space.asarray(people)))
+                bound = np.broadcast_to(limit.upper, len(self.pool.constraints))[people]
+                near[mine] = over >= -_NEARLY_BINDING * np.abs(bound)
+        return near
 
     def _delete(self, delete: Callable[..., Any], keep: NDArray[np.bool_]) -> None:
         indices = np.flatnonzero(~keep).astype(np.int32)
@@ -272,41 +391,61 @@ class Master:
 
     def _add_plays(self, plays: NDArray[np.intp]) -> None:
         """Add these plays as columns."""
-        rates = self.pool.cells(plays, self.rows)
-        cells = np.hstack([np.ones((len(plays), 1)), rates])
-        self._add_columns(plays, self.pool.errors[plays], cells, np.inf)
+        cells = np.hstack([np.ones((len(plays), 1)), self.rows.cells(plays)])
+        tops = np.full(len(plays), np.inf)
+        self._add_columns(plays, self.pool.errors[plays], cells, tops)
 
-    def _add_rows(self, entering: NDArray[np.intp]) -> None:
-        """Add these constraints as rows."""
+    def _add_person_rows(self, k: int, limit: PersonLimit, entering: NDArray[np.intp]) -> None:
+        """Add the limits of these people as rows."""
         count, columns = len(entering), np.flatnonzero(self._plays >= 0)
         cells = [self.pool.cells(self._plays[columns], entering).T]
-        index = [np.tile(columns, (count, 1)), self.pool.constraints.rate_of[entering, None]]
-        cells.append(np.full((count, 1), -1.0))
-        violations = np.zeros((count, 0), dtype=np.intp)
-        if self.prices is not None:
-            costs, empty = np.repeat(self.prices[entering], 2), np.zeros((2 * count, 0))
-            added = self._add_columns(np.full(2 * count, _NOT_A_PLAY), costs, empty, np.inf)
+        index = [np.tile(columns, (count, 1))]
+        if limit.common:
+            index.append(self.pool.constraints.rate_of[entering, None])
+            cells.append(np.full((count, 1), -1.0))
+        if self._excess >= 0 and np.any(limit.relaxed):
+            index.append(np.full((count, 1), self._excess))
+            cells.append(-_mask(limit, len(self.pool.constraints))[entering, None].astype(float))
+        violations = np.full((count, 2), -1, dtype=np.intp)
+        if limit.prices is not None:
+            costs, tops = np.repeat(limit.prices[entering], 2), np.full(2 * count, np.inf)
+            kinds = np.full(2 * count, _NOT_A_PLAY)
+            added = self._add_columns(kinds, costs, _no_cells(2 * count), tops)
             violations = added.reshape(count, 2)
             cells.append(np.tile([-1.0, 1.0], (count, 1)))
             index.append(violations)
-        table = np.hstack(cells)
+        self._append_rows(*limit.bounds(entering), np.hstack(index), np.hstack(cells))
+        self.rows.add_people(k, entering, violations)
+
+    def _add_cut_row(self, k: int, limit: WorstOffLimit, rate: int, cut: Any) -> None:
+        """Add the row that bounds the mean of one choice of worst-off people."""
+        columns = np.flatnonzero(self._plays >= 0)
+        cells = [*self.pool.along(self._plays[columns], cut), -1.0]
+        index = [*columns, rate]
+        if self._excess >= 0 and limit.relaxed:
+            cells, index = [*cells, -1.0], [*index, self._excess]
+        none = np.array([-np.inf])
+        self._append_rows(none, np.zeros(1), np.array(index)[None], np.array(cells)[None])
+        self.rows.add_cut(k, cut)
+
+    def _append_rows(
+        self, lower: FloatArray, upper: FloatArray, index: NDArray[np.intp], cells: FloatArray
+    ) -> None:
+        """Append rows with these bounds, and these cells in these columns."""
         self._call(
             self._highs.addRows,
-            count,
-            np.full(count, -self.slack),
-            np.full(count, self.slack),
-            table.size,
-            np.arange(0, table.size, table.shape[1], dtype=np.int32),
-            np.hstack(index).ravel().astype(np.int32),
-            table.ravel(),
+            len(lower),
+            lower,
+            upper,
+            cells.size,
+            np.arange(0, cells.size, cells.shape[1], dtype=np.int32),
+            index.ravel().astype(np.int32),
+            cells.ravel(),
         )
-        self.rows = np.append(self.rows, entering)
-        self._violations = np.vstack([self._violations, violations])
-        self._has_row[entering] = True
         self._rows_are_new = True
 
     def _add_columns(
-        self, plays: NDArray[np.intp], costs: FloatArray, cells: FloatArray, upper: float
+        self, plays: NDArray[np.intp], costs: FloatArray, cells: FloatArray, tops: FloatArray
     ) -> NDArray[np.intp]:
         """Add columns with these costs, and these cells in the first rows; return their indices."""
         count, depth = cells.shape
@@ -316,7 +455,7 @@ class Master:
             count,
             costs,
             np.zeros(count),
-            np.full(count, upper),
+            tops,
             cells.size,
             np.arange(count, dtype=np.int32) * depth,
             np.tile(np.arange(depth, dtype=np.int32), count),
@@ -328,6 +467,35 @@ class Master:
     def _call(self, function: Callable[..., Any], *arguments: Any) -> None:
         if function(*arguments) == highspy.HighsStatus.kError:
             raise SolverError(f"HiGHS failed in {function.__name__}.")
+
+
+def _has_levels(program: Program) -> bool:
+    return program.common or isinstance(program.limits[0], WorstOffLimit)
+
+
+def _no_cells(count: int) -> FloatArray:
+    return np.zeros((count, 0))
+
+
+def _mask(limit: PersonLimit, count: int) -> NDArray[np.bool_]:
+    """Return whose limit the excess relaxes, shape (count,)."""
+    return np.broadcast_to(np.asarray(limit.relaxed), count)
+
+
+def _same_shape(first: Program, second: Program) -> bool:
+    """Return whether only bounds, prices and exemptions differ, not columns or cells."""
+
+    def shape(program: Program) -> list[Any]:
+        return [
+            (type(limit), getattr(limit, "common", None), getattr(limit, "prices", None) is None)
+            for limit in program.limits
+        ]
+
+    same_excess = all(
+        np.array_equal(mine.relaxed, theirs.relaxed)
+        for mine, theirs in zip(first.limits, second.limits, strict=False)
+    )
+    return same_excess and shape(first) == shape(second)
 
 
 def _columns_to_keep(reduced_cost: FloatArray, used: int) -> int:

@@ -73,6 +73,12 @@ class Pool:
         rows, columns = self._space.asarray(plays), self._space.asarray(constraints)
         return self._space.to_host(self._rates[rows[:, None], columns[None, :]])
 
+    def along(self, plays: NDArray[np.intp], direction: Any) -> FloatArray:
+        """Return direction . R of these plays, shape (plays,), in NumPy."""
+        if not plays.size:
+            return np.zeros(0)
+        return self._space.to_host(take_rows(self._rates, plays) @ direction)
+
     def mix(self, mixture: FloatArray) -> Any:
         """Return the rates under a mixture of the first plays, shape (N,)."""
         used = np.flatnonzero(mixture)
@@ -99,9 +105,14 @@ class Pool:
         self.hypotheses.append(play.hypothesis)
         return row
 
-    def values(self, weights: Any) -> FloatArray:
-        """Return each play's Lagrangian at these weights, without the slack term; shape (k,)."""
-        return self.costs(weights) - self.common_rates @ self.constraints.add_up(weights)
+    def values(self, weights: Any, common_weights: Any | None) -> FloatArray:
+        """Return each play's Lagrangian at these weights, without constant terms; shape (k,).
+
+        ``common_weights`` are the weights that gamma is subtracted at; None without a common rate.
+        """
+        if common_weights is None:
+            return self.costs(weights)
+        return self.costs(weights) - self.common_rates @ self.constraints.add_up(common_weights)
 
     def find(self, play: Play) -> int | None:
         """Return the row of a play with the same error and rates, or None."""

@@ -29,13 +29,13 @@ import numpy as np
 from averagefair._util.checks import number_below, positive_number, whole_number
 from averagefair.errors import InputError
 from averagefair.game.learner import Learner
+from averagefair.game.promises import ROUNDING, Promise
 from averagefair.game.protocols import Solver
-from averagefair.game.request import Request
 from averagefair.game.solution import Callback, Solution
-from averagefair.solvers.column_generation.run import ColumnRun, Effort, RequestResult
+from averagefair.solvers.column_generation.run import ColumnRun, Effort, PromiseResult
 from averagefair.solvers.loop import Trace, iterate
 
-# On a path, the patience is divided by this for all requests but the last.
+# On a path, the patience is divided by this for all promises but the last.
 _PATH_SHARE = 3
 # An oracle that refines its answers is asked less often (docs/solvers.md).
 _USUAL = Effort(patience=25, reweightings=16, shakes=8)
@@ -52,12 +52,12 @@ class ColumnGeneration(Solver):
         With an exact oracle: stop once the gap between the upper and the lower bound on the optimum
         is at most this. With a heuristic oracle: stop once ``patience`` rounds gain less than this.
     max_rounds : int, default 1000
-        Limit of rounds; on a path, for each request.
+        Limit of rounds; on a path, for each promise.
     time_limit : float, optional
-        Limit in seconds; on a path, for all requests together.
+        Limit in seconds; on a path, for all promises together.
     patience : int, optional
         Number of rounds in which a heuristic oracle must improve the answer by ``tol``. On a path,
-        all requests but the last get a third of this number. Default: 25; 12 for an oracle that
+        all promises but the last get a third of this number. Default: 25; 12 for an oracle that
         refines its own answers, such as :class:`~averagefair.Polished`.
     smoothing : float in [0, 1), default 0.85
         Where the Learner is asked. 0: at the linear program's duals. Near 1: near the best dual
@@ -70,16 +70,16 @@ class ColumnGeneration(Solver):
         changed a little at random. After a round without a gain there are more and larger shakes.
         Default: 8; 2 for an oracle that refines its answers.
     approach : float in [0, 1), default 0.85
-        A heuristic oracle approaches alpha from above. It starts where the constraint begins to
-        bind, and each step multiplies the slack by this ratio: the columns of an easier problem are
-        a good start. 0: solve at alpha directly.
+        A heuristic oracle approaches alpha (or max_rate) from above. It starts where the promise
+        begins to bind, and each step multiplies the figure by this ratio: the columns of an easier
+        problem are a good start. 0: solve at alpha directly.
     columns_per_round : int, default 4
         Largest number of answers of a round that enter the linear program, the best first.
 
     Notes
     -----
     The two constant classifiers, "always 0" and "always 1" in all tasks at once, are always among
-    the columns, so every request can be met.
+    the columns, so every :class:`~averagefair.Equal` without ``no_harm`` can be kept.
     """
 
     tol: float = 1e-3
@@ -107,60 +107,62 @@ class ColumnGeneration(Solver):
     def solve(
         self,
         learner: Learner,
-        request: Request,
+        promise: Promise,
         *,
         callback: Callback | None = None,
         rng: np.random.Generator | None = None,
     ) -> Solution:
-        """Return the best mixture of the Learner's plays that meets the request.
+        """Return the best mixture of the Learner's plays that keeps the promise.
+
+        Raises InputError if no mixture found keeps it.
 
         Parameters
         ----------
         learner : Learner
-        request : Request
+        promise : Promise
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
             Source of the shakes. Default: seed 0.
         """
-        return self.path(learner, [request], callback=callback, rng=rng)[0]
+        return self.path(learner, [promise], callback=callback, rng=rng)[0]
 
     def path(
         self,
         learner: Learner,
-        requests: Sequence[Request],
+        promises: Sequence[Promise],
         *,
         callback: Callback | None = None,
         rng: np.random.Generator | None = None,
     ) -> list[Solution]:
-        """Solve several requests with one pool of columns; solutions in the order of requests.
+        """Solve several promises with one pool of columns; solutions in the order of promises.
 
-        The largest alpha comes first, since it is the easiest. Each next request starts with all
-        columns found before. At the end every request is solved once more over the whole pool. This
-        makes the curve monotone: a mixture that meets a smaller alpha meets a larger one too.
+        The easiest comes first, for example the largest alpha. Each next promise starts with all
+        columns found before. At the end every promise is solved once more over the whole pool. This
+        makes the curve monotone: a mixture that keeps a smaller alpha keeps a larger one too.
 
         Parameters
         ----------
         learner : Learner
-        requests : sequence of Request
-            They may differ only in alpha.
+        promises : sequence of Promise
+            They may differ only in the promise's own figure, such as alpha.
         callback : callable, optional
-            Called with a Round after each round; returning True ends the run. Requests not
+            Called with a Round after each round; returning True ends the run. Promises not
             reached yet are solved over the pool as it is.
         rng : numpy Generator, optional
             As for ``solve``.
         """
-        _check_alike(requests)
+        _check_alike(promises)
         rng = np.random.default_rng(0) if rng is None else rng
         effort = self._effort(learner)
-        run = ColumnRun(learner, self, effort, requests[0], rng)
-        order = sorted(range(len(requests)), key=lambda index: -requests[index].alpha)
-        results: dict[int, RequestResult] = {}
+        order = sorted(range(len(promises)), key=lambda index: promises[index].hardness)
+        run = ColumnRun(learner, self, effort, promises[order[0]], rng)
+        results: dict[int, PromiseResult] = {}
         ended: Trace | None = None
         for index in order:
-            # Later requests add columns for the earlier ones: only the last needs full patience.
+            # Later promises add columns for the earlier ones: only the last needs full patience.
             share = 1 if index == order[-1] else _PATH_SHARE
-            run.start(requests[index], max(1, effort.patience // share))
+            run.start(promises[index], max(1, effort.patience // share))
             trace = ended or iterate(
                 run,
                 max_rounds=self.max_rounds,
@@ -169,14 +171,15 @@ class ColumnGeneration(Solver):
                 has_answer=bool(results),
             )
             results[index] = run.result(trace)
+            _refuse_impossible(results[index])
             if trace.stop_reason.cut_short:
                 ended = trace._replace(history=trace.history[:0], seconds=0.0)
         if len(order) > 1:
             # Begin with the smallest alpha: its exemptions can be chosen for the larger alphas too.
-            smaller: RequestResult | None = None
+            harder: PromiseResult | None = None
             for index in reversed(order):
-                smaller = results[index] = run.solve_again(results[index], smaller)
-        return [run.to_solution(results[index]) for index in range(len(requests))]
+                harder = results[index] = run.solve_again(results[index], harder)
+        return [run.to_solution(results[index]) for index in range(len(promises))]
 
     def _effort(self, learner: Learner) -> Effort:
         """Return the settings given, with defaults that suit the Learner's oracle."""
@@ -185,10 +188,16 @@ class ColumnGeneration(Solver):
         return usual._replace(**{name: value for name, value in given.items() if value is not None})
 
 
-def _check_alike(requests: Sequence[Request]) -> None:
-    kinds = {(request.beta, request.max_influence) for request in requests}
-    if len(kinds) != 1:
+def _check_alike(promises: Sequence[Promise]) -> None:
+    if not promises or not all(promises[0].alike(promise) for promise in promises):
         raise InputError(
-            "a path needs at least one request, and requests may differ in alpha alone; got "
-            f"(beta, max_influence) = {sorted(kinds, key=str)}."
+            "a path needs at least one promise, and promises may differ in their own figure alone "
+            f"(alpha, max_rate or price); got {', '.join(map(repr, promises)) or 'none'}."
         )
+
+
+def _refuse_impossible(result: PromiseResult) -> None:
+    """Refuse a promise that the search did not manage to keep, unless it was ended early."""
+    reason, excess = result.trace.stop_reason, result.master.excess
+    if excess > ROUNDING and not (reason.limit or reason.cut_short):
+        raise InputError(result.promise.impossible(result.program, excess))
