@@ -79,7 +79,7 @@ measured = generalisation(
 NAMES = {"people": "new people", "tasks": "new tasks", "both": "both new"}
 print(
     pd.DataFrame(
-        {"alpha": measured.training.alpha, "training": measured.training.error}
+        {"alpha": measured.training.value, "training": measured.training.error}
         | {name: getattr(measured, corner).error for corner, name in NAMES.items()}
     )
     .round(3)

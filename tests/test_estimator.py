@@ -324,7 +324,7 @@ THEORY = ExponentiatedGradient.from_theory(alpha=0.2, nu=0.9, n=N, tol=1.8)
 def test_the_theorys_solver_brings_its_own_slack():
     X, Y = people()
     unset = model(alpha=None, solver=THEORY, oracle=StumpOracle()).fit(X, Y)
-    assert unset.certificate_.alpha == pytest.approx(0.4)
+    assert unset.certificate_.promise.value == pytest.approx(0.4)
     spelt_out = model(alpha=0.4, solver=THEORY, oracle=StumpOracle()).fit(X, Y)
     assert_same_answer(unset, spelt_out)
     assert_reported_as_measured(unset, X, Y, "error")
@@ -332,7 +332,7 @@ def test_the_theorys_solver_brings_its_own_slack():
 
 
 def test_alpha_is_a_twentieth_unless_asked_otherwise():
-    assert model(alpha=None).fit(*people()).certificate_.alpha == 0.05
+    assert model(alpha=None).fit(*people()).certificate_.promise.value == 0.05
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ class TestTheCurve:
     def test_more_slack_never_costs_more(self, name, rate, exceptions):
         X, Y = labelled(n=14, m=4)
         whole = curve(X, Y, oracle=ORACLES[name], rate=rate, **exceptions)
-        assert [point.alpha for point in whole] == GRID
+        assert [point.value for point in whole] == GRID
         paid = [
             point.certificate.upper if "max_influence" in exceptions else point.error
             for point in whole
@@ -75,7 +75,7 @@ class TestTheCurve:
             assert point.certificate.met
             if not exceptions:
                 rates = rates_of(point.model, X, Y, rate)
-                assert spread_of(rates) <= 2 * point.alpha + 1e-6
+                assert spread_of(rates) <= 2 * point.value + 1e-6
 
     @pytest.mark.parametrize("looks", [5, 40, 150])
     @pytest.mark.parametrize("name", ["stump", "regression"])
@@ -93,9 +93,9 @@ class TestTheCurve:
         # the benchmark allows 0.002.
         people, whole = synthetic
         for point in whole:
-            alone = AverageFairClassifier(alpha=point.alpha, random_state=0)
+            alone = AverageFairClassifier(alpha=point.value, random_state=0)
             alone.fit(people.X, people.Y)
-            assert point.error <= alone.error_ + 0.01, point.alpha
+            assert point.error <= alone.error_ + 0.01, point.value
 
     @pytest.mark.parametrize("exceptions", [{}, {"max_influence": 3.0}], ids=str)
     def test_every_point_of_an_exact_oracle_is_proved(self, exceptions):
@@ -104,7 +104,7 @@ class TestTheCurve:
         whole = curve(X, Y, oracle=StumpOracle(), solver=solver, **exceptions)
         for point in whole:
             alone = AverageFairClassifier(
-                alpha=point.alpha, oracle=StumpOracle(), solver=solver, **exceptions
+                alpha=point.value, oracle=StumpOracle(), solver=solver, **exceptions
             ).fit(X, Y)
             ours, theirs = point.certificate, alone.certificate_
             assert ours.gap <= 1e-4
@@ -152,7 +152,7 @@ class TestSolversWithoutAPath:
         whole = frontier(people.X, people.Y, [0.2, 0.05], solver=self.SOLVER, random_state=0)
         assert whole.alphas == (0.05, 0.2)
         for point in whole:
-            alone = AverageFairClassifier(alpha=point.alpha, solver=self.SOLVER, random_state=0)
+            alone = AverageFairClassifier(alpha=point.value, solver=self.SOLVER, random_state=0)
             alone.fit(people.X, people.Y)
             np.testing.assert_array_equal(point.model.individual_rates_, alone.individual_rates_)
 
@@ -194,15 +194,15 @@ class TestPoints:
             rates = rates_of(point.model, X, Y, rate, people, tasks)
             assert point.error == pytest.approx(plain_error(Y, chances, tasks, people), abs=1e-9)
             assert point.spread == pytest.approx(spread_of(rates), abs=1e-9)
-            assert point.certificate.alpha == point.alpha == point.model.alpha
+            assert point.certificate.alpha == point.value == point.model.alpha
             found = point.model.individual_rates_.reshape(20, -1).T
             np.testing.assert_allclose(found, rates, atol=1e-9)
             common = np.atleast_1d(point.certificate.common_rate)
             for mine, gamma in zip(rates, common, strict=True):
-                assert np.nanmax(np.abs(mine - gamma)) <= point.alpha + 1e-6
+                assert np.nanmax(np.abs(mine - gamma)) <= point.value + 1e-6
             row = point.to_dict()
             assert (row["alpha"], row["error"], row["spread"]) == (
-                point.alpha,
+                point.value,
                 point.error,
                 point.spread,
             )
@@ -241,7 +241,7 @@ class TestPoints:
         whole = curve(X, Y, oracle=ORACLES[name], **options)
         for point in whole:
             said, free = point.statement(), whole.unconstrained
-            assert f"within {point.alpha:g}" in said
+            assert f"within {point.value:g}" in said
             outside = point.certificate.outside
             widths = [
                 narrowest(model_rates, outside, options.get("rate"))

@@ -75,7 +75,7 @@ def on_both_new(split: Split) -> list[tuple[float, Audit]]:
     curve = frontier(split.X, split.Y, ALPHAS, random_state=0)
     return [
         (
-            point.alpha,
+            point.value,
             point.model.audit(
                 split.X_new,
                 split.Y_new_both,

@@ -27,7 +27,7 @@ from averagefair import (
     Learner,
     LogisticOracle,
     RegressionOracle,
-    Request,
+    Equal,
     Sample,
 )
 from averagefair.game.costs import Costs
@@ -101,7 +101,7 @@ def moving_prices(sample: Sample) -> list[Prices]:
     """Return consecutive prices of a fit, after the constraints have begun to bind."""
     oracle = Recording(RegressionOracle())
     learner = Learner(sample, ErrorRate(), oracle)
-    ColumnGeneration(max_rounds=ROUNDS).solve(learner, Request(ALPHA))
+    ColumnGeneration(max_rounds=ROUNDS).solve(learner, Equal(ALPHA))
     return oracle.prices[-(ROUNDS + 1) :]
 
 

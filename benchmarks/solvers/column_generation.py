@@ -33,7 +33,7 @@ from averagefair import (
     ExponentiatedGradient,
     Learner,
     RegressionOracle,
-    Request,
+    Equal,
     Sample,
     frontier,
 )
@@ -141,7 +141,7 @@ def report_curve() -> None:
         lambda: frontier(data.X, data.Y, oracle=RegressionOracle(), random_state=0)
     )
     print(curve)
-    alone = [clocked(lambda alpha=alpha: fit(data, alpha)) for alpha in curve.alphas]
+    alone = [clocked(lambda alpha=alpha: fit(data, alpha)) for alpha in curve.values]
     slowest = max(taken for _, taken in alone)
     worse = max(point.error - model.error_ for point, (model, _) in zip(curve, alone, strict=True))
     errors = [point.error for point in curve]
@@ -184,7 +184,7 @@ def report_tried() -> None:
     for name, solver in solvers.items():
         cells = []
         for alpha in alphas:
-            cells.append(error_and_answers(solver.solve(learner, Request(alpha)), data))
+            cells.append(error_and_answers(solver.solve(learner, Equal(alpha)), data))
         rows.append([name, *cells])
     table(["", *(f"{alpha:.2f}" for alpha in alphas)], rows)
     report_thorough(data, source)
@@ -202,7 +202,7 @@ def report_thorough(data: Split, source: str) -> None:
             cells = []
             for alpha in alphas:
                 learner = Learner(Sample(people.X, people.Y), ErrorRate(), default_oracle())
-                cells.append(error_and_answers(solver.solve(learner, Request(alpha)), people))
+                cells.append(error_and_answers(solver.solve(learner, Equal(alpha)), people))
             rows.append([f"{name}: {effort}", *cells])
     table(["", *(f"{alpha:.2f}" for alpha in alphas)], rows)
 
@@ -384,7 +384,7 @@ def report_scale() -> None:
     Master.solve = timed_solve  # type: ignore[method-assign]
     before = resident("VmRSS")
     try:
-        solution, seconds = clocked(lambda: ColumnGeneration().solve(learner, Request(ALPHA)))
+        solution, seconds = clocked(lambda: ColumnGeneration().solve(learner, Equal(ALPHA)))
     finally:
         Master.solve = solve  # type: ignore[method-assign]
     memory = (resident("VmHWM") - before) / MB
@@ -393,7 +393,7 @@ def report_scale() -> None:
     rows = [["columns", f"{last['error']:.4f}", f"{last['spread']:.4f}", rounds, asked, seconds]]
     for budget in (rounds, asked):
         averages = ExponentiatedGradient(max_rounds=budget, tol=None)
-        played, taken = clocked(lambda averages=averages: averages.solve(learner, Request(ALPHA)))
+        played, taken = clocked(lambda averages=averages: averages.solve(learner, Equal(ALPHA)))
         end = played.history[-1]
         rows.append(
             ["averages", f"{end['error']:.4f}", f"{end['spread']:.4f}", budget, budget, taken]

@@ -38,7 +38,7 @@ from averagefair import (
     ExponentiatedGradient,
     Learner,
     RegressionOracle,
-    Request,
+    Equal,
     Sample,
 )
 from averagefair.datasets import Split
@@ -88,7 +88,7 @@ def main() -> None:
 def report_oracle(data: Split, source: str) -> None:
     sample = Sample(data.X, data.Y)
     learner = Learner(sample, ErrorRate(), RegressionOracle())
-    met = ExponentiatedGradient.published(100).solve(learner, Request(ALPHA)).weights
+    met = ExponentiatedGradient.published(100).solve(learner, Equal(ALPHA)).weights
     checked = met[:: max(1, len(met) // 10)]
     for weights in checked:
         check_same(learner.respond(weights), data, weights)
@@ -171,7 +171,7 @@ def round_breakdown(data: Split) -> list[tuple[str, float, float]]:
     learner = Learner(Sample(data.X, data.Y), ErrorRate(), _TimedOracle(spent))
     learner.meter = timed(learner.meter, spent, "measuring")  # type: ignore[assignment]
     learner.respond = timed(learner.respond, spent, "respond")  # type: ignore[method-assign]
-    solution = ExponentiatedGradient.published().solve(learner, Request(ALPHA))
+    solution = ExponentiatedGradient.published().solve(learner, Equal(ALPHA))
     respond = spent.pop("respond")
     spent["costs and the play"] = respond - sum(spent.values())
     spent["replay, auditor, bookkeeping"] = solution.seconds - respond

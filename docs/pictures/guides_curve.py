@@ -16,11 +16,11 @@ for name, error, colour, style, offset, place in [
     ("new people", test.people.error, "#d55e00", "-", (-72, 9), 3),
     ("people learned from", test.training.error, "#0072b2", "-", (-125, -18), 3),
 ]:
-    ax.plot(curve.alphas, error, style, color=colour, marker="o", linewidth=2)
-    point = (curve.alphas[place], error[place])
+    ax.plot(curve.values, error, style, color=colour, marker="o", linewidth=2)
+    point = (curve.values[place], error[place])
     ax.annotate(name, point, offset, textcoords="offset points", color=colour, fontsize=11)
 ax.set_xlabel("alpha", fontsize=11)
 ax.set_ylabel("error", fontsize=11)
 ax.set_ylim(0, 0.5)
-ax.set_xticks(curve.alphas)
+ax.set_xticks(curve.values)
 ax.spines[["top", "right"]].set_visible(False)

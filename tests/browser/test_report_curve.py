@@ -60,8 +60,8 @@ def assert_point(page, curve, place, X, Y):
     """Compare everything that follows the slider with the models."""
     point = curve[place]
     assert page.input_value("#alpha") == str(place)
-    assert page.text_content("#alpha-value") == f"{point.alpha:g}"
-    assert page.get_attribute("#alpha", "aria-valuetext") == f"alpha {point.alpha:g}"
+    assert page.text_content("#alpha-value") == f"{point.value:g}"
+    assert page.get_attribute("#alpha", "aria-valuetext") == f"alpha {point.value:g}"
     assert page.text_content("#statement") == point.statement()
     common = np.atleast_1d(point.certificate.common_rate)
     for name, value in point.to_dict().items():
@@ -81,7 +81,7 @@ def assert_point(page, curve, place, X, Y):
     assert "\n".join(certificate) == str(point.certificate)
     current = page.locator("#curve-table tr[aria-current=true]")
     assert current.count() == 1
-    assert float(current.locator("th").text_content()) == pytest.approx(point.alpha)
+    assert float(current.locator("th").text_content()) == pytest.approx(point.value)
     assert_marker(page, curve, place)
     assert_histogram(page, curve, place)
     assert_worst_off(page, curve, place, list(X.index))
@@ -97,7 +97,7 @@ def assert_marker(page, curve, place):
         assert drawn.across(x) == pytest.approx(curve[place].alpha, abs=0.2 * across)
         assert drawn.up(y) == pytest.approx(value, abs=0.2 * up)
     marks = [(drawn.across(x), drawn.up(y)) for x, y in drawn.circles("blue", 3)]
-    expected = [(point.alpha, point.error) for point in curve]
+    expected = [(point.value, point.error) for point in curve]
     np.testing.assert_allclose(marks, expected, atol=0.2 * max(across, up))
     assert drawn.upright() == [pytest.approx(curve[place].alpha, abs=0.2 * across)]
     assert f"At alpha {curve[place].alpha:g} " in drawn.drawn["name"]
@@ -222,7 +222,7 @@ def test_the_whole_curve_is_written_out(browser, whole):
         assert len(shown) == len(curve)
         for row, point in zip(shown, curve, strict=True):
             cells, facts = dict(zip(head, row, strict=True)), point.to_dict()
-            assert float(cells["alpha"]) == pytest.approx(point.alpha)
+            assert float(cells["alpha"]) == pytest.approx(point.value)
             assert ("gap" in cells) == any(not np.isnan(one.certificate.gap) for one in curve)
             for name in {"error", "spread", "common rate", "gap", "coin flips"} & set(cells):
                 assert_written(cells[name], facts[name.replace(" ", "_")])

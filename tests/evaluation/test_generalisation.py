@@ -89,7 +89,7 @@ def test_observed_figures_are_those_counted_by_hand(case, name):
         rates = {kind: plain_rates(labels, chances, kind) for kind in case.kinds}
         near = {kind: half_window(one, BETA) for kind, one in rates.items()}
         widest = rates[max(near, key=near.get)]
-        assert corner.alpha[k] == point.alpha
+        assert corner.alpha[k] == point.value
         assert corner.error[k] == pytest.approx(plain_error(labels, chances), abs=1e-12)
         assert corner.near[k] == pytest.approx(max(near.values()), abs=1e-12)
         assert corner.spread[k] == pytest.approx(np.nanmax(widest) - np.nanmin(widest), abs=1e-12)

@@ -48,7 +48,7 @@ def assert_both_solvers_learned_from(table, split, alphas):
     how = {"oracle": RegressionOracle(), "solver": columns, "random_state": 0}
     curve = frontier(split.X, split.Y, alphas[COLUMNS], **how)
     for point in curve:
-        mine = list(table.where(solver=COLUMNS, alpha=point.alpha))
+        mine = list(table.where(solver=COLUMNS, alpha=point.value))
         assert_measured(mine, corners_of(point.model, split))
     for alpha in alphas[PUBLISHED]:
         game = PublishedGame(split.X, split.Y, alpha, rounds=ROUNDS)

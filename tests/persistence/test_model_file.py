@@ -307,14 +307,14 @@ def test_a_loaded_model_is_a_fitted_estimator(tmp_path):
         again.predict(known.X)
     X, Y = people(n=8)
     again.set_params(solver=rounds(2)).fit(X, Y)
-    assert again.certificate_.request == same.certificate_.request
+    assert again.certificate_.promise == same.certificate_.promise
 
 
 @pytest.mark.parametrize("case", ["beta", "influence", "default slack", "list of one rate"])
 def test_the_request_comes_back_as_parameters(case, tmp_path):
     known = fitted(case)
     same = there_and_back(known.model, tmp_path / "fair.model")
-    request = known.model.certificate_.request
+    request = known.model.certificate_.promise
     assert (same.alpha, same.beta, same.max_influence) == (
         request.alpha,
         request.beta,

@@ -164,14 +164,14 @@ def test_a_larger_alpha_never_costs_more(world, rate, name, grid):
         sample_weight=world.people,
         task_weight=world.tasks,
     )
-    assert list(curve.alphas) == sorted(grid)
+    assert list(curve.values) == sorted(grid)
     errors = [point.error for point in curve]
     assert all(b <= a + 1e-6 for a, b in pairwise(errors))
     assert curve.unconstrained.error <= errors[-1] + 1e-5 + 1e-6
     for point in curve:
         assert_honest(point.model, world, rate)
-        assert fair_within(world, chances(point.model, world), rate, point.alpha + 1e-6)
-        best = optimum(world.Y, decide(world.X), rate, point.alpha, constants=True, **world.weights)
+        assert fair_within(world, chances(point.model, world), rate, point.value + 1e-6)
+        best = optimum(world.Y, decide(world.X), rate, point.value, constants=True, **world.weights)
         assert abs(point.error - best) <= 1e-5 + 1e-6
 
 
@@ -193,7 +193,7 @@ def test_a_larger_alpha_never_costs_more_with_a_heuristic_oracle(world, rate, gr
     assert all(b <= a + 1e-6 for a, b in pairwise(errors))
     for point in curve:
         assert point.certificate.status is Status.HEURISTIC
-        assert fair_within(world, chances(point.model, world), rate, point.alpha + 1e-6)
+        assert fair_within(world, chances(point.model, world), rate, point.value + 1e-6)
 
 
 @holds(0.6, world=worlds(5, 3), rate=rates, name=exact, alpha=st.sampled_from([0.02, 0.1, 0.2]))

@@ -117,7 +117,7 @@ def whole():
 def test_points_are_those_of_the_curve(whole):
     _, curve, _, text = whole
     data = Page(text).data("frontier-data")
-    assert [point["alpha"] for point in data["points"]] == list(curve.alphas)
+    assert [point["alpha"] for point in data["points"]] == list(curve.values)
     assert data["start"] == 2
     for shown, point in zip(data["points"], curve, strict=True):
         row = point.to_dict()
@@ -181,8 +181,8 @@ def test_nobody_inside_the_band_is_drawn_outside(whole):
     shown = Page(text).data("frontier-data")["rates"][0]
     for place, point in enumerate(curve):
         edges, common = np.array(shown["edges"][place]), point.certificate.common_rate
-        outside = (edges[:-1] < common - point.alpha - 1e-5) | (
-            edges[1:] > common + point.alpha + 1e-5
+        outside = (edges[:-1] < common - point.value - 1e-5) | (
+            edges[1:] > common + point.value + 1e-5
         )
         assert not np.array(shown["histograms"][place])[outside].any()
 

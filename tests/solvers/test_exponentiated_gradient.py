@@ -18,7 +18,7 @@ from averagefair import (
     InputError,
     Learner,
     RegressionOracle,
-    Request,
+    Equal,
     Sample,
     StopReason,
     StumpOracle,
@@ -227,7 +227,7 @@ class TestPublishedPractice:
         X, Y = table(7)
         error, rates, gamma, rounds = naive_aif_learn(X, Y, kind, alpha, max_rounds=60)
         learner = Learner(Sample(X, Y), RATES[kind](), RegressionOracle())
-        solution = ExponentiatedGradient.published(max_rounds=60).solve(learner, Request(alpha))
+        solution = ExponentiatedGradient.published(max_rounds=60).solve(learner, Equal(alpha))
         history = solution.history
         assert len(history) == len(rounds)
         ours = np.column_stack([history["error"], history["spread"], history["gap"]])
@@ -243,7 +243,7 @@ class TestPublishedPractice:
     def test_replay_leaves_fewer_plays_than_rounds_and_the_mixture_counts_them(self):
         X, Y = table(7)
         learner = Learner(Sample(X, Y), ErrorRate(), RegressionOracle())
-        solution = ExponentiatedGradient(max_rounds=200, tol=None).solve(learner, Request(0.1))
+        solution = ExponentiatedGradient(max_rounds=200, tol=None).solve(learner, Equal(0.1))
         assert len(solution.mixture) < 200
         assert solution.mixture.sum() == pytest.approx(1.0)
         times = solution.mixture * 200
@@ -264,7 +264,7 @@ class TestBatches:
     def test_a_partition_shows_every_task_once(self):
         learner, seen = self.spied(*table(3))
         solver = ExponentiatedGradient(max_rounds=4, batch_size=3, replay=False, tol=None)
-        solver.solve(learner, Request(0.2))
+        solver.solve(learner, Equal(0.2))
         assert [len(batch) for batch in seen] == [3, 3, 3, 3]
         assert sorted(np.concatenate(seen)) == list(range(12))
         assert learner.calls == 12
@@ -273,7 +273,7 @@ class TestBatches:
         def order(seed):
             learner, seen = self.spied(*table(3))
             solver = ExponentiatedGradient(max_rounds=4, batch_size=3, replay=False)
-            solver.solve(learner, Request(0.2), rng=np.random.default_rng(seed))
+            solver.solve(learner, Equal(0.2), rng=np.random.default_rng(seed))
             return np.concatenate(seen).tolist()
 
         assert order(1) == order(1)
@@ -283,14 +283,14 @@ class TestBatches:
         learner, _ = self.spied(*table(3))
         solver = ExponentiatedGradient(max_rounds=5, batch_size=3, replay=False)
         with pytest.raises(InputError, match=r"15 tasks, but there are 12.*resample"):
-            solver.solve(learner, Request(0.2))
+            solver.solve(learner, Equal(0.2))
 
     def test_resampling_draws_as_long_as_asked(self):
         learner, seen = self.spied(*table(3))
         solver = ExponentiatedGradient(
             max_rounds=30, batch_size=5, replay=False, resample=True, tol=None
         )
-        solver.solve(learner, Request(0.2))
+        solver.solve(learner, Equal(0.2))
         assert len(seen) == 30
         assert all(len(set(batch)) == 5 for batch in seen)
 
@@ -393,14 +393,14 @@ class TestRules:
     def test_a_generous_alpha_is_reached_at_once(self):
         X, Y = table(1)
         learner = Learner(Sample(X, Y), ErrorRate(), StumpOracle())
-        solution = ExponentiatedGradient(tol=0.2).solve(learner, Request(0.5))
+        solution = ExponentiatedGradient(tol=0.2).solve(learner, Equal(0.5))
         assert solution.stop_reason is StopReason.TOLERANCE
         assert len(solution.history) < 1000
 
     def test_the_gap_of_an_exact_oracle_bounds_the_distance_to_the_optimum(self):
         X, Y = table(2, n=8, m=4, d=2)
         learner = Learner(Sample(X, Y), ErrorRate(), StumpOracle())
-        solution = ExponentiatedGradient(max_rounds=300, tol=None).solve(learner, Request(0.15))
+        solution = ExponentiatedGradient(max_rounds=300, tol=None).solve(learner, Equal(0.15))
         best = optimum(Y, stump_decisions(X), "error", 0.15)
         history = solution.history
         assert (history["error"] <= best + history["gap"] + 1e-9).all()

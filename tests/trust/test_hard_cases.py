@@ -592,7 +592,7 @@ def test_any_l2_is_answered(l2):
 def test_curves_audits_and_people_held_out(case):
     X, Y, fit, _ = CASES[case]()
     curve = frontier(X, Y, alphas=[1e-4, 0.1], oracle=StumpOracle(), random_state=0, **fit)
-    for point, alpha in zip(curve, curve.alphas, strict=True):
+    for point, alpha in zip(curve, curve.values, strict=True):
         rates = plain_rates(Y, curve.model(alpha).decision_probability(X), "error")
         assert np.ptp(rates) <= 2 * alpha + 1e-6
         assert abs(point.spread - np.ptp(rates)) < 1e-9
