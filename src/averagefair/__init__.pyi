@@ -2,6 +2,7 @@
 # each when it is first used.
 
 from .auditing import Audit, Comparison, Drift, Verdict, audit, compare, drift
+from .auditing.first_look import FirstLook
 from .errors import (
     CheckpointWarning,
     DegenerateTaskWarning,
@@ -56,6 +57,7 @@ __all__ = [
     "FalsePositiveRate",
     "FeatureMap",
     "FiniteOracle",
+    "FirstLook",
     "Frontier",
     "Generalisation",
     "HeldOut",

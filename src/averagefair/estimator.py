@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from averagefair._util.arrays import FloatArray
 from averagefair.auditing import Audit, audit
+from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
 from averagefair.errors import InputError
 from averagefair.game.certificate import Certificate, warn_if_missed
 from averagefair.game.mapping import Mapping
@@ -75,6 +76,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     no_harm : float in [0, 1), optional
         Beside any of these: nobody's rate may be more than this above their rate with nothing
         asked, or above the rates given to ``fit(against=...)``.
+    look_first : bool, default True
+        Look at the unconstrained model first, on held-out people: is there anything to fix? This
+        takes a few answers of the oracle, for at most 8,000 people.
     promise : Promise, optional
         Any promise as an object: :class:`~averagefair.Equal`, :class:`~averagefair.Cap`,
         :class:`~averagefair.Minimax` or :class:`~averagefair.WorstOff`, in place of the parameters
@@ -111,6 +115,16 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         without the training individuals.
     classifiers_ : Mixture
         The classifiers of the training tasks.
+    unconstrained_ : Mixture, or None
+        The oracle's own classifiers of the training tasks, with nothing asked. None in a loaded
+        model.
+    baseline_rates_ : array, shape (n,), or (n, rates) if ``rate`` is a list
+        The rates that ``certificate_.who_pays`` compares with: those with nothing asked, or those
+        given as ``against``.
+    first_look_ : FirstLook, or None
+        Whether there is anything to fix: how far people's rates differ with nothing asked, on
+        people who were not learned from. None with ``look_first=False``, with fewer than 50 people
+        or 10 tasks, and for people on a cluster.
     history_ : structured array, shape (rounds,)
         Round, error, spread, gap and slack (``alpha``) after each round.
     undefined_individuals_ : array
@@ -148,6 +162,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     mapping_: Mapping | None
     classifiers_: Mixture
+    unconstrained_: Mixture | None
+    baseline_rates_: Any
+    first_look_: FirstLook | None
     certificate_: Certificate
     promise_: Promise
     error_: float
@@ -180,6 +197,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         price: float | None = None,
         no_harm: float | None = None,
         promise: Promise | None = None,
+        look_first: bool = True,
     ) -> None:
         self.alpha = alpha
         self.rate = rate
@@ -196,6 +214,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.price = price
         self.no_harm = no_harm
         self.promise = promise
+        self.look_first = look_first
 
     def fit(
         self,
@@ -249,10 +268,12 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             dtype=self.dtype,
             checkpoint=self.checkpoint,
         )
+        look = first_look(problem) if self.look_first else None
         with problem.playing() as learner:
             solution = solver.solve(learner, promise, callback=self.callback, rng=problem.rng)
-        adopt(self, problem.settle(solution), columns, one_task=np.ndim(y) == 1)
+        adopt(self, problem.settle(solution), columns, look, one_task=np.ndim(y) == 1)
         warn_if_missed(self.certificate_)
+        warn_if_nothing_to_fix(look)
         return self
 
     def decision_probability(self, X: Any) -> Any:
@@ -494,7 +515,12 @@ def short_form(promise: Promise) -> dict[str, Any]:
 
 
 def adopt(
-    model: AverageFairClassifier, outcome: Outcome, columns: dict[str, Any], *, one_task: bool
+    model: AverageFairClassifier,
+    outcome: Outcome,
+    columns: dict[str, Any],
+    look: FirstLook | None,
+    *,
+    one_task: bool,
 ) -> None:
     """Copy an outcome's fitted attributes onto a model.
 
@@ -505,6 +531,7 @@ def adopt(
     outcome : Outcome
     columns : dict
         scikit-learn's attributes of the columns of X.
+    look : FirstLook, or None
     one_task : bool
         Whether labels, and so decisions, have shape (n,).
     """
@@ -513,6 +540,8 @@ def adopt(
         model.__dict__.pop(name, None)
     model.__dict__.update(columns)
     model.mapping_, model.classifiers_ = outcome.mapping, outcome.classifiers
+    model.unconstrained_, model.first_look_ = outcome.unconstrained, look
+    model.baseline_rates_ = None if outcome.unconstrained is None else problem.baseline_rates()
     model.certificate_, model.promise_ = outcome.certificate, outcome.certificate.promise
     model.error_, model.individual_rates_ = outcome.reached
     model.common_rate_ = outcome.certificate.common_rate

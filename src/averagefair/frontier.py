@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from averagefair._util.checks import number_below
 from averagefair._util.text import digits, exactly, table
+from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
 from averagefair.errors import InputError, extra
 from averagefair.estimator import AverageFairClassifier, adopt, resolve_promise, short_form
 from averagefair.game.certificate import Certificate, Status, warn_if_missed
@@ -212,10 +213,14 @@ class Frontier:
         ``certificate.upper``: the error plus what violations, or the worst-off's rates, cost.
     unconstrained : Measurement
         Error and rates without a fairness constraint (alpha 0.5).
+    first_look : FirstLook, or None
+        Whether there is anything to fix; see ``first_look_`` of
+        :class:`~averagefair.AverageFairClassifier`.
     """
 
     points: tuple[FrontierPoint, ...]
     unconstrained: Measurement
+    first_look: FirstLook | None = None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -354,6 +359,7 @@ def frontier(
     checkpoint: Any = None,
     worst_off: float | None = None,
     no_harm: float | None = None,
+    look_first: bool = True,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -369,7 +375,9 @@ def frontier(
     promise : Promise, optional
         The promise to vary, e.g. ``WorstOff(0.1)`` or ``Cap()``; its own value does not matter.
         Default: equal rates.
-    rate, oracle, beta, max_influence, worst_off, no_harm, random_state, callback, checkpoint
+    rate, oracle, beta, max_influence, worst_off, no_harm, look_first
+        As for :class:`~averagefair.AverageFairClassifier`.
+    random_state, callback, checkpoint
         As for :class:`~averagefair.AverageFairClassifier`.
     sample_weight, task_weight, ids, against, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
@@ -421,6 +429,7 @@ def frontier(
         checkpoint=checkpoint,
         **settings,
     )
+    look = first_look(problem) if look_first else None
     with problem.playing() as learner:
         solutions, free = _solve(solver, learner, promises, callback, problem.rng)
     unconstrained = learner.present(problem.settle(free).reached)
@@ -428,7 +437,7 @@ def frontier(
     for solution in sorted(solutions, key=lambda solution: solution.promise.value):
         own = solution.promise
         model = AverageFairClassifier(**short_form(own), **settings)
-        adopt(model, problem.settle(solution), columns, one_task=np.ndim(Y) == 1)
+        adopt(model, problem.settle(solution), columns, look, one_task=np.ndim(Y) == 1)
         outside = model.certificate_.outside
         widths = (
             learner.constraints.width(learner.gather(rates), 0.0 if np.isnan(outside) else outside)
@@ -442,7 +451,8 @@ def frontier(
         kinds[certificate.trouble, certificate.stop_reason, certificate.met, loses] = certificate
     for certificate in kinds.values():
         warn_if_missed(certificate)
-    return Frontier(tuple(points), unconstrained)
+    warn_if_nothing_to_fix(look)
+    return Frontier(tuple(points), unconstrained, look)
 
 
 def _solve(

@@ -30,6 +30,7 @@ from averagefair.auditing.result import Audit
 from averagefair.auditing.words import USUAL_BETA
 from averagefair.errors import InputError, extra, some_of
 from averagefair.game.rates import spoken
+from averagefair.game.who_pays import WhoPays, who_pays
 from averagefair.game.windows import ROUNDING
 from averagefair.people.frames import check_same_rows
 
@@ -93,6 +94,13 @@ class Comparison:
     people: PairedPeople
 
     @property
+    def who_pays(self) -> WhoPays:
+        """Who is better and who is worse off after than before, as observed on these tasks."""
+        pays = who_pays(self.people.before, self.people.after)
+        assert isinstance(pays, WhoPays)
+        return pays
+
+    @property
     def learned_tasks(self) -> bool:
         """Whether either audit is of learned tasks."""
         return self.before.learned_tasks or self.after.learned_tasks
@@ -114,6 +122,7 @@ class Comparison:
                 "mean_change": self.mean.to_dict(),
                 "sigma2_change": self.sigma2.to_dict(),
                 "learned_tasks": self.learned_tasks,
+                "who_pays": self.who_pays.to_dict(),
                 "people": self.people.to_dict(),
             }
         )
@@ -160,7 +169,8 @@ class Comparison:
                 f"{self.before.n:,} people have a lower rate than before, and {higher:,} a higher "
                 f"rate. {WHY} {REMEDY}"
             )
-        return f"{table(head, (_row(*row) for row in self._figures()))}\n{words}"
+        paid = f"As observed: {self.who_pays.statement('with before')}"
+        return f"{table(head, (_row(*row) for row in self._figures()))}\n{words} {paid}"
 
     def __str__(self) -> str:
         return self.summary()

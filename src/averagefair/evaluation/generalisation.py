@@ -8,6 +8,7 @@ auditing/learned.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,14 @@ import numpy as np
 from averagefair._util.arrays import FloatArray
 from averagefair._util.checks import number_between
 from averagefair._util.frozen import Frozen
+from averagefair._util.text import counted
 from averagefair.auditing import Audit, audit
-from averagefair.errors import InputError
+from averagefair.errors import InputError, LevellingDownWarning, warn
 from averagefair.evaluation.held_out import Corner, check_parts, corners
 from averagefair.frontier import Frontier, FrontierPoint
+from averagefair.game.measure import Measurement
 from averagefair.game.rates import Rates
+from averagefair.game.who_pays import NOTICEABLE, WhoPays, who_pays
 from averagefair.game.windows import narrowest
 
 CORNERS = {
@@ -69,6 +73,10 @@ class CornerCurve(Frozen):
         tasks.
     denoised : array, shape (k,)
         A point estimate of ``near`` without the noise; NaN on training tasks.
+    who_pays : tuple of WhoPays, length k
+        Who is better and worse off than with nothing asked; None where unknown. (For training
+        people: than the rates given to ``against``, if any.) With several rates, the rate whose
+        worst-off fare worst.
     sigma, sigma_low, sigma_high : array, shape (k,)
         Standard deviation of the true rates, with its interval; NaN on training tasks.
     learned_tasks : bool
@@ -92,6 +100,7 @@ class CornerCurve(Frozen):
     sigma: FloatArray
     sigma_low: FloatArray
     sigma_high: FloatArray
+    who_pays: tuple[WhoPays | None, ...] = ()
     learned_tasks: bool = False
     confidence: float = 0.95
 
@@ -157,14 +166,39 @@ def generalisation(
         "Y_new_both": Y_new_both,
     }
     rows: dict[str, list[dict[str, Any]]] = {}
+    before: dict[str, Measurement | None] = {}
     for point in curve:
         for corner in corners(point.model, **new):
-            rows.setdefault(corner.name, []).append(_row(point, corner, confidence))
+            row = _row(point, corner, confidence)
+            if corner.name not in before:  # all points have the same unconstrained classifiers
+                before[corner.name] = corner.measure_unconstrained(Rates.of(point.model.rate))
+            row["who_pays"] = _who_pays(before[corner.name], row.pop("rates"), corner)
+            rows.setdefault(corner.name, []).append(row)
+    for name, own in rows.items():
+        _warn_if_worst_off_lose(curve, name, [row["who_pays"] for row in own])
     measured = {
         name: _curve(own, confidence, learned=name == "people") for name, own in rows.items()
     }
     training = _curve([_training(point) for point in curve], confidence, learned=True)
     return Generalisation(training, **measured)
+
+
+def _warn_if_worst_off_lose(curve: Frontier, corner: str, pays: Sequence[WhoPays | None]) -> None:
+    """Warn if at some point even the worst-off tenth lose clearly on held-out data."""
+    losing = [
+        (point.value, own.worst_off.change)
+        for point, own in zip(curve, pays, strict=True)
+        if own is not None and own.worst_off.change > NOTICEABLE
+    ]
+    if losing:
+        value, change = max(losing, key=lambda pair: pair[1])
+        warn(
+            f"on {CORNERS[corner]}, even the worst-off tenth lose at {len(losing)} of "
+            f"{counted(len(curve), 'point')}: their mean rate rises by up to {change:.3f}, at "
+            f"{curve.parameter} {value:g}. Choose another point, or promise something to the "
+            "worst-off: frontier(X, Y, promise=WorstOff(0.1)).",
+            LevellingDownWarning,
+        )
 
 
 def same_curve(curve: Frontier, measured: Generalisation | None) -> Generalisation:
@@ -189,8 +223,23 @@ def _describe(measured: Any) -> str:
 
 def _curve(rows: list[dict[str, Any]], confidence: float, *, learned: bool) -> CornerCurve:
     n, m = rows[0].pop("n"), rows[0].pop("m")
+    pays = tuple(row.pop("who_pays") for row in rows)
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
-    return CornerCurve(n=n, m=m, learned_tasks=learned, confidence=confidence, **columns)
+    return CornerCurve(
+        n=n, m=m, learned_tasks=learned, confidence=confidence, who_pays=pays, **columns
+    )
+
+
+def _who_pays(before: Measurement | None, rates: FloatArray, corner: Corner) -> WhoPays | None:
+    """Compare with nothing asked; of several rates, the one whose worst-off fare worst."""
+    if before is None:
+        return None
+    pays = who_pays(before.rates, rates, corner.sample.individual_weights)
+    return _worst(pays if isinstance(pays, tuple) else (pays,))
+
+
+def _worst(pays: Sequence[WhoPays]) -> WhoPays | None:
+    return max(pays, key=lambda own: np.nan_to_num(own.worst_off.change, nan=-1.0), default=None)
 
 
 def _training(point: FrontierPoint) -> dict[str, Any]:
@@ -215,7 +264,8 @@ def _training(point: FrontierPoint) -> dict[str, Any]:
         "sd": widest[1],
     }
     m = len(model.task_names_) - len(model.holdout_task_names_)
-    return {"n": int(present.sum()), "m": m, **figures, **unknown}
+    pays = _worst(point.certificate.each_who_pays)
+    return {"n": int(present.sum()), "m": m, "who_pays": pays, **figures, **unknown}
 
 
 def near(rates: FloatArray, people: FloatArray | None = None) -> float:
@@ -275,4 +325,5 @@ def _row(point: FrontierPoint, corner: Corner, confidence: float) -> dict[str, A
         "sigma": dispersion.sigma,
         "sigma_low": np.sqrt(dispersion.sigma2.low),
         "sigma_high": np.sqrt(dispersion.sigma2.high),
+        "rates": corner.measure(Rates.of(point.model.rate)).rates,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from averagefair.frontier import Frontier
 from averagefair.game.measure import Measurement, Meter
 from averagefair.game.mixture import Mixture
 from averagefair.game.rates import Rates
+from averagefair.game.who_pays import WhoPays, who_pays
 from averagefair.people.sample import Sample, read_features
 from averagefair.pose import read_people
 
@@ -29,11 +30,16 @@ class HeldOut:
         New people on the training tasks, training people on new tasks, and new people on new tasks;
         None without labels. All figures are as observed, so ``people`` says nothing about rates on
         other tasks.
+    who_pays : dict
+        For each of these names: who is better and worse off than with nothing asked, a
+        :class:`~averagefair.WhoPays` (a tuple of them for a list of rates). A loaded model does not
+        know the training tasks' classifiers with nothing asked, so "people" is missing there.
     """
 
     people: Measurement | None = None
     tasks: Measurement | None = None
     both: Measurement | None = None
+    who_pays: dict[str, WhoPays | tuple[WhoPays, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +55,15 @@ class Corner:
         The people, with their labels on these tasks.
     classifiers : Mixture
         The model's classifiers of these tasks.
+    unconstrained : Mixture, or None
+        The oracle's own classifiers of these tasks, with nothing asked; None if unknown.
     """
 
     name: str
     people: Any
     sample: Sample
     classifiers: Mixture
+    unconstrained: Mixture | None = None
 
     @property
     def learned_tasks(self) -> bool:
@@ -74,8 +83,23 @@ class Corner:
         ----------
         rates : Rates
         """
-        sample = self.classifiers.map_sample(self.sample)
-        return Meter(sample, rates).mix(self.classifiers.parts()).on_host()
+        return _measure(self.classifiers, self.sample, rates)
+
+    def measure_unconstrained(self, rates: Rates) -> Measurement | None:
+        """Return the error and everybody's rates with nothing asked; None if unknown.
+
+        Parameters
+        ----------
+        rates : Rates
+        """
+        return (
+            None if self.unconstrained is None else _measure(self.unconstrained, self.sample, rates)
+        )
+
+
+def _measure(classifiers: Mixture, sample: Sample, rates: Rates) -> Measurement:
+    mapped = classifiers.map_sample(sample)
+    return Meter(mapped, rates).mix(classifiers.parts()).on_host()
 
 
 @overload
@@ -161,7 +185,15 @@ def held_out(
         )
     check_is_fitted(model)
     rates = Rates.of(model.rate)
-    return HeldOut(**{corner.name: corner.measure(rates) for corner in corners(model, **new)})
+    found: dict[str, Any] = {}
+    pays = {}
+    for corner in corners(model, **new):
+        found[corner.name] = corner.measure(rates)
+        before = corner.measure_unconstrained(rates)
+        if before is not None:
+            weights = corner.sample.individual_weights
+            pays[corner.name] = who_pays(before.rates, found[corner.name].rates, weights)
+    return HeldOut(**found, who_pays=pays)
 
 
 def corners(
@@ -188,13 +220,16 @@ def corners(
     if Y_new_people is not None:
         sample = new_people(Y_new_people, model.classifiers_)
         sample = sample.with_task_weights(model.task_weights_)
-        yield Corner("people", people, sample, model.classifiers_)
+        yield Corner("people", people, sample, model.classifiers_, model.unconstrained_)
     if Y_new_tasks is not None:
         later = model.extend(Y_new_tasks)
         training = model.training_individuals().with_labels(Y_new_tasks)
-        yield Corner("tasks", None, training, later)
+        mapping = model.mapping_
+        assert mapping is not None, "extend needs a mapping"
+        plain = mapping.unconstrained().classifiers(training)
+        yield Corner("tasks", None, training, later, plain)
         if Y_new_both is not None:
-            yield Corner("both", people, new_people(Y_new_both, later), later)
+            yield Corner("both", people, new_people(Y_new_both, later), later, plain)
 
 
 def check_parts(X_new: Any, Y_new_people: Any, Y_new_tasks: Any, Y_new_both: Any) -> None:

@@ -24,7 +24,7 @@ from averagefair.game.costs import CostRule, Costs
 from averagefair.game.degenerate_tasks import warn_of_constant_tasks
 from averagefair.game.mixture import Mixture, merge_equal
 from averagefair.game.protocols import Hypothesis, Oracle
-from averagefair.people.backends import is_foreign, take_rows
+from averagefair.people.backends import Space, is_foreign, take_rows
 from averagefair.people.sample import Sample
 from averagefair.people.threads import one_thread
 
@@ -156,6 +156,12 @@ class Mapping:
             mixture=draws[kept] / r,
             constants=(float(zero), float(one)),
         )
+
+    def unconstrained(self) -> Mapping:
+        """Return the mapping with nothing asked: the oracle's own answer for each task."""
+        space = Space.of(self.weights)
+        nothing = space.zeros((1, self.weights.shape[1]))
+        return replace(self, weights=nothing, mixture=np.ones(1), constants=(0.0, 0.0))
 
     def __repr__(self) -> str:
         k = self.weights.shape[0]

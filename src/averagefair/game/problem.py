@@ -88,6 +88,11 @@ class Problem:
         with one_thread(spread=True):
             self.learner = Learner(self.learned, rates, played, against)
         self._individuals = self.learned.without_labels()
+        self._free: Mixture | None = None
+
+    def baseline_rates(self) -> FloatArray:
+        """Return the rates that people are compared with; NaN where there is none."""
+        return self.learner.baseline_rates()
 
     @contextmanager
     def playing(self) -> Iterator[Learner]:
@@ -124,7 +129,18 @@ class Problem:
             certificate, reached = certify(self.learner, classifiers, solution)
         if self.aside.size:
             classifiers = mapping.classifiers(self.sample)
-        return Outcome(self, mapping, classifiers, certificate, reached, solution)
+        free = self._unconstrained(mapping) if certificate.each_who_pays else None
+        return Outcome(self, mapping, classifiers, free, certificate, reached, solution)
+
+    def _unconstrained(self, mapping: Mapping) -> Mixture:
+        """Return the classifiers of the training tasks with nothing asked; made once."""
+        if self._free is None:
+            own = mapping.unconstrained()
+            if self.aside.size:
+                self._free = own.classifiers(self.sample)
+            else:
+                self._free = own.mix([self.learner.unconstrained().hypothesis], self.learned)
+        return self._free
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +154,8 @@ class Outcome:
         Makes the classifiers of any task.
     classifiers : Mixture
         The classifiers of all tasks of the sample.
+    unconstrained : Mixture, or None
+        The oracle's own classifiers of these tasks, with nothing asked. None if the oracle failed.
     certificate : Certificate
     reached : Measurement
         Error and everybody's rates on the training tasks, without the tasks set aside.
@@ -147,6 +165,7 @@ class Outcome:
     problem: Problem
     mapping: Mapping
     classifiers: Mixture
+    unconstrained: Mixture | None
     certificate: Certificate
     reached: Measurement
     solution: Solution

@@ -346,6 +346,24 @@ class Sample:
             task_names=tuple(self.task_names[task] for task in tasks),
         )
 
+    def take_people(self, people: NDArray[np.intp]) -> Sample:
+        """Return some of the individuals, in NumPy arrays, each once and of weight 1.
+
+        Not for people on a cluster.
+
+        Parameters
+        ----------
+        people : integer array, shape (k,)
+            Positions among the individuals.
+        """
+        if not isinstance(self.rows, ArrayRows):
+            raise InputError(f"people cannot be taken out of {self.rows.location}.")
+        return self._replace(
+            rows=self.rows.take_people(people),
+            individual_weights=np.ones(len(people)),
+            individual_names=self.individual_names[people],
+        )
+
     def _replace(self, **changes: Any) -> Sample:
         fields = {name: getattr(self, name) for name in Sample.__dataclass_fields__}
         return Sample._of(**(fields | changes))

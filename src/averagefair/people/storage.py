@@ -172,6 +172,15 @@ class ArrayRows:
             signs = self.space.xp.take(self.signs, self.space.asarray(tasks), axis=1)
         return ArrayRows(read_only(Part(self.features, signs, self.precision)))
 
+    def take_people(self, people: NDArray[np.intp]) -> ArrayRows:
+        """Return some of the people, in NumPy arrays."""
+        own = self.space.asarray(people)
+        take = self.space.xp.take
+        features = self.space.to_host(take(self.features, own, axis=0))
+        signs = self.space.to_host(take(self.signs, own, axis=0))
+        precision = "float64" if features.dtype == np.float64 else "float32"
+        return ArrayRows(read_only(Part(features, signs, precision)))
+
     def digests(self) -> list[str]:
         """Return a digest of each task's labels."""
         digests = [blake2b(digest_size=8) for _ in range(self.signs.shape[1])]

@@ -129,8 +129,8 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassif
     """Read what :func:`save` wrote: a fitted model, or the classifiers of new tasks.
 
     A model comes back with its parameters and all that decisions and audits need. It lacks
-    ``individual_rates_`` and ``undefined_individuals_``, which are about single people, and
-    ``history_``. ``mapping_`` is None unless the model was saved with ``extendable=True``. Numbers
+    ``individual_rates_``, ``baseline_rates_`` and ``undefined_individuals_``, which are about
+    single people, and ``history_``. ``mapping_`` is None unless the model was saved with ``extendable=True``. Numbers
     of workers (``n_jobs``) are None, whatever the file says.
 
     Parameters
@@ -231,7 +231,7 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
         **short_form(promise),
     )
     model.classifiers_, model.certificate_ = classifiers, certificate
-    model.promise_ = promise
+    model.promise_, model.unconstrained_, model.first_look_ = promise, None, None
     model.error_, model.common_rate_ = certificate.error, certificate.common_rate
     model.task_names_, model.seed_ = tasks, classifiers.seed
     model.task_weights_ = contents.simplex("task_weights", len(tasks))
