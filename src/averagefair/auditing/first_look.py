@@ -30,8 +30,8 @@ _LEAST_PEOPLE, _LEAST_TASKS = 50, 10
 # Up to this many people: cross-fit over all. More: learn from some of them, look at others.
 _MOST_PEOPLE, _FOLDS = 8_000, 4
 _LEVEL = 0.05
-SMALL = 0.02
-"""A standard deviation of true rates that hardly matters: two decisions in a hundred."""
+SMALL = 0.03
+"""A standard deviation of true rates that hardly matters: three decisions in a hundred."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,11 @@ class FirstLook:
 
     @property
     def verdict(self) -> str:
-        """One of "differences", "none" and "inconclusive"."""
+        """One of "differences", "none" and "inconclusive".
+
+        "none" means that the chance test finds no differences (p above 0.05), and that the standard
+        deviation of the true rates is at most 0.03 (with 95% confidence).
+        """
         if self.p <= _LEVEL:
             return "differences"
         return "none" if self.sigma_upper <= SMALL else "inconclusive"

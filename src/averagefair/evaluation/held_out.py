@@ -92,9 +92,9 @@ class Corner:
         ----------
         rates : Rates
         """
-        return (
-            None if self.unconstrained is None else _measure(self.unconstrained, self.sample, rates)
-        )
+        if self.unconstrained is None:
+            return None
+        return _measure(self.unconstrained, self.sample, rates)
 
 
 def _measure(classifiers: Mixture, sample: Sample, rates: Rates) -> Measurement:

@@ -130,8 +130,8 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> AverageFairClassif
 
     A model comes back with its parameters and all that decisions and audits need. It lacks
     ``individual_rates_``, ``baseline_rates_`` and ``undefined_individuals_``, which are about
-    single people, and ``history_``. ``mapping_`` is None unless the model was saved with ``extendable=True``. Numbers
-    of workers (``n_jobs``) are None, whatever the file says.
+    single people, and ``history_``. ``mapping_`` is None unless the model was saved with
+    ``extendable=True``. Numbers of workers (``n_jobs``) are None, whatever the file says.
 
     Parameters
     ----------
