@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from averagefair._util.arrays import FloatArray
+from averagefair._util.checks import whole_number
 from averagefair.auditing import Audit, audit
 from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
 from averagefair.errors import InputError
@@ -26,6 +27,7 @@ from averagefair.game.promises import Cap, Equal, Promise, WorstOff
 from averagefair.game.protocols import Rate
 from averagefair.game.rates import ErrorRate, Rates
 from averagefair.game.solution import Callback
+from averagefair.game.who_pays import most_changed
 from averagefair.people.sample import Sample
 from averagefair.pose import check_columns_of, pose, read_people, resolve_solver
 
@@ -332,6 +334,35 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         from averagefair.persistence import save
 
         save(self, path, extendable=extendable)
+
+    def most_changed(
+        self, count: int = 5
+    ) -> tuple[list[tuple[Any, float, float]], list[tuple[Any, float, float]]]:
+        """Return which training people gain most and lose most: (name, rate before, rate after).
+
+        Rates before are those with nothing asked, or those given as ``against``.
+
+        Parameters
+        ----------
+        count : int, default 5
+            How many people to list on each side.
+        """
+        check_is_fitted(self)
+        count = whole_number("count", count)
+        before = getattr(self, "baseline_rates_", None)
+        if before is None:
+            raise InputError(
+                "people's rates before are unknown: a loaded model does not hold them. Fit the "
+                "model, or compare two tables of rates with who_pays."
+            )
+        if np.ndim(before) > 1:
+            raise InputError(
+                "the model was fitted for several rates. Use averagefair.game.who_pays."
+                "most_changed(names, before, after) with one column of baseline_rates_ and "
+                "individual_rates_."
+            )
+        names = self.training_individuals().individual_names
+        return most_changed(names, before, self.individual_rates_, count)
 
     def training_individuals(self) -> Sample:
         """Return the training people, without their labels.

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from averagefair._util.text import counted, percent, plain
 from averagefair.errors import LevellingDownWarning, warn
 from averagefair.game.learner import Learner
+from averagefair.game.limits import EXCESS_PRICE
 from averagefair.game.measure import Measurement
 from averagefair.game.mixture import Mixture
 from averagefair.game.promises import ROUNDING, Equal, Promise, promise_from_dict
@@ -86,7 +87,8 @@ class Certificate:
     lower, upper : float
         Bounds on OPT, the least error of any mixture that keeps the promise. A mixture may use the
         class's classifiers, and "always 0" and "always 1" in all tasks at once. ``upper`` is the
-        error plus the price of remaining violations. ``lower`` is NaN with a heuristic oracle. With
+        error plus the price of remaining violations. (For a cap that price is 1000, which is enough
+        if a cap 0.001 lower could be kept too.) ``lower`` is NaN with a heuristic oracle. With
         ``beta``, OPT is for the exemptions chosen here. With ``max_influence`` or ``price``, OPT is
         the least sum of the error and what violations, or the worst-off's mean rate, cost.
     gap : float
@@ -330,7 +332,8 @@ def certify(
     constraints, promise, program = learner.constraints, solution.promise, solution.program
     reached = learner.meter.mix(mixture.parts())
     rates, common = learner.gather(reached.rates), solution.common_rates
-    bound = max(solution.dual_bound, promise.dual_bound)
+    # A limit that may be impossible has no bound on its multipliers that is known beforehand.
+    bound = EXCESS_PRICE if program.relaxed else max(solution.dual_bound, promise.dual_bound)
     upper = program.upper(reached.error, rates, common, bound)
     lower = gap = float("nan")
     status = Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC

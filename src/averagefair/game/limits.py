@@ -29,6 +29,12 @@ from averagefair.game.constraints import Constraints
 from averagefair.game.worst_off import worst_off_weights
 from averagefair.people.backends import total_size
 
+EXCESS_PRICE = 1000.0
+"""What it costs to break a relaxed limit by 1.
+
+It must exceed the sum of an optimum's multipliers. It does, if the limit could be tightened by
+1 / 1000 and still be kept: errors differ by less than 1, so a point of slack is worth less than
+1000 points of error."""
 # Multipliers may break a bound by this share of it, through rounding.
 _ROUNDING = 1e-9
 
@@ -42,8 +48,8 @@ class Limit(ABC):
     ----------
     constraints : Constraints
     relaxed : bool
-        Whether the linear program may break the limit at a very high price. It does so only if the
-        limit cannot be kept; see ``EXCESS_PRICE`` in the master.
+        Whether the linear program may break the limit at a very high price, ``EXCESS_PRICE``. It
+        does so only if the limit cannot be kept.
     """
 
     constraints: Constraints

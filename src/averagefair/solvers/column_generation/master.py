@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import SolverError, SolverTimeoutError
-from averagefair.game.limits import PersonLimit, Program, WorstOffLimit
+from averagefair.game.limits import EXCESS_PRICE, PersonLimit, Program, WorstOffLimit
 from averagefair.people.backends import take_rows
 from averagefair.solvers.column_generation.pool import Pool
 from averagefair.solvers.column_generation.rows import Rows
@@ -64,8 +64,6 @@ _PRIMAL, _DUAL = 4, 1
 _BASIC = highspy.HighsBasisStatus.kBasic
 CONSTANTS = 2
 """The pool's first plays: always 0, always 1."""
-EXCESS_PRICE = 1000.0
-"""What it costs to break relaxed limits by 1: more than any useful multipliers add up to."""
 # Marks a column that is not a play: a level, the excess or a violation.
 _NOT_A_PLAY = -1
 # Statuses that a solve from scratch would not change.

@@ -17,18 +17,13 @@ from numpy.typing import NDArray
 
 from averagefair.errors import SolverError
 from averagefair.game.learner import Learner, Play
-from averagefair.game.limits import Program
+from averagefair.game.limits import EXCESS_PRICE, Program
 from averagefair.game.promises import ROUNDING, Promise
 from averagefair.game.solution import Round, Solution, StopReason
 from averagefair.people.backends import total_size
 from averagefair.solvers.column_generation import exemptions
 from averagefair.solvers.column_generation.center import Center
-from averagefair.solvers.column_generation.master import (
-    CONSTANTS,
-    EXCESS_PRICE,
-    Master,
-    MasterSolution,
-)
+from averagefair.solvers.column_generation.master import CONSTANTS, Master, MasterSolution
 from averagefair.solvers.column_generation.pool import Pool
 from averagefair.solvers.column_generation.pricing import Pricer, cost
 from averagefair.solvers.loop import Trace
@@ -417,7 +412,7 @@ class ColumnRun:
             common_rates=common_rates,
             multipliers=None,
             dual_points=[program.clip(point) for point in (result.center, master.point)],
-            dual_bound=EXCESS_PRICE if program.relaxed else promise.dual_bound,
+            dual_bound=promise.dual_bound,
             aim=promise.value,
             history=trace.history,
             oracle_calls=result.oracle_calls,
