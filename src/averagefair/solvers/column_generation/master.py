@@ -29,23 +29,19 @@ and its solution is optimal over the whole pool of plays and all limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair.errors import SolverError, SolverTimeoutError
 from averagefair.game.limits import EXCESS_PRICE, PersonLimit, Program, WorstOffLimit
 from averagefair.people.backends import take_rows
+from averagefair.solvers.column_generation.linear_program import TOLERANCE, LinearProgram
 from averagefair.solvers.column_generation.pool import Pool
 from averagefair.solvers.column_generation.rows import Rows
 
-# HiGHS's feasibility tolerance; a row enters once it is violated by more than this.
-_TOLERANCE = 1e-9
 # Chances smaller than this are rounding.
 _LEAST_CHANCE = 1e-10
 # Add at most this many violated rows, or improving columns, at a time, the best first.
@@ -60,14 +56,10 @@ _CUT_TOLERANCE = 1e-5
 _OUTWARD = 0.2
 # Keep the row of a person who is nearer to their bound than this share of it.
 _NEARLY_BINDING = 0.1
-_PRIMAL, _DUAL = 4, 1
-_BASIC = highspy.HighsBasisStatus.kBasic
 CONSTANTS = 2
 """The pool's first plays: always 0, always 1."""
 # Marks a column that is not a play: a level, the excess or a violation.
 _NOT_A_PLAY = -1
-# Statuses that a solve from scratch would not change.
-_FINAL = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +119,11 @@ class Master:
         # The play of each column, or _NOT_A_PLAY.
         self._plays = np.zeros(0, dtype=np.intp)
         self._known_plays = 0
-        self._rows_are_new = self._inconsistent = False
+        self._inconsistent = False
         self._row_weights = np.zeros(0)
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        for option, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            ("primal_feasibility_tolerance", _TOLERANCE),
-            ("dual_feasibility_tolerance", _TOLERANCE),
-        ):
-            self._call(self._highs.setOptionValue, option, value)
-        self._call(self._highs.addRow, 1.0, 1.0, 0, np.zeros(0, np.int32), np.zeros(0))
+        self._lp = LinearProgram()
+        none = np.zeros(0, dtype=np.intp)
+        self._lp.add_rows(np.ones(1), np.ones(1), none, np.zeros((1, 0)))  # the simplex row
         # A level for each rate: the common rate gamma, or the worst-off's mean v.
         self._levels = self.pool.constraints.rate_count if _has_levels(program) else 0
         costs, tops = np.zeros(self._levels), np.ones(self._levels)
@@ -166,8 +152,7 @@ class Master:
         new = np.arange(self._known_plays, len(self.pool))
         self._known_plays = len(self.pool)
         self._add_plays(new)
-        limit = min(1e30, self._highs.getRunTime() + seconds)
-        self._call(self._highs.setOptionValue, "time_limit", limit)
+        self._lp.limit_time(seconds)
         if self._best is not None:
             self._best = self._judged(self._best)
         solution = self._run()
@@ -205,16 +190,14 @@ class Master:
                 continue
             changed = np.flatnonzero((self.rows.limit == k) & (self.rows.person >= 0))
             lower, upper = limit.bounds(self.rows.person[changed])
-            rows = (1 + changed).astype(np.int32)
-            self._call(self._highs.changeRowsBounds, len(rows), rows, lower, upper)
+            self._lp.set_row_bounds(1 + changed, lower, upper)
 
     def _set_levels(self, program: Program) -> None:
         own = program.limits[0]
         if self._levels and isinstance(own, WorstOffLimit):
-            columns, zeros = np.arange(self._levels, dtype=np.int32), np.zeros(self._levels)
-            self._call(self._highs.changeColsCost, self._levels, columns, zeros + own.price)
             top = own.top if own.price else max(0.0, own.top - _CUT_TOLERANCE)
-            self._call(self._highs.changeColsBounds, self._levels, columns, zeros, zeros + top)
+            costs, tops = np.full(self._levels, own.price), np.full(self._levels, top)
+            self._lp.set_columns(np.arange(self._levels), costs, tops)
 
     def _add_violated_rows(self, solution: MasterSolution) -> bool:
         """Add the most violated limits as rows; return whether any limit was violated."""
@@ -238,7 +221,7 @@ class Master:
         if solution.excess:
             over = over - solution.excess * space.asarray(_mask(limit, len(over)), "float64")
         missing = ~space.asarray(self.rows.has_row[k])
-        violated = xp.nonzero((over > _TOLERANCE) & missing)[0]
+        violated = xp.nonzero((over > TOLERANCE) & missing)[0]
         if violated.shape[0]:
             count = min(_ROWS_AT_A_TIME, violated.shape[0])
             worst = xp.argsort(-xp.take(over, violated), stable=True)[:count]
@@ -250,7 +233,7 @@ class Master:
         own = self._judged(solution)
         if self._best is None or own.value < self._best.value:
             self._best = own
-        if self._best.value <= solution.value + _CUT_TOLERANCE:
+        if self._best.value <= solution.value + _CUT_TOLERANCE * max(1.0, limit.price):
             return False
         inner = self._between(self._best, solution)
         if inner.value < self._best.value:
@@ -273,7 +256,7 @@ class Master:
         added = False
         for rate, cut in enumerate(limit.cuts(rates)):
             level = solution.common_rates[rate] + (solution.excess if limit.relaxed else 0.0)
-            if float(cut @ solution.rates) > level + _TOLERANCE:
+            if float(cut @ solution.rates) > level + TOLERANCE:
                 self._add_cut_row(k, limit, rate, cut)
                 added = True
         return added
@@ -289,36 +272,15 @@ class Master:
             costs += space.to_host(take_rows(self.pool.rates, dropped) @ solution.weights)
         else:  # limits without a row have no weight, so the rows are enough
             costs += self.rows.cells(dropped) @ self._row_weights
-        improving = np.flatnonzero(costs < -_TOLERANCE)
+        improving = np.flatnonzero(costs < -TOLERANCE)
         if improving.size:
             best = np.argsort(costs[improving], kind="stable")[:_COLUMNS_AT_A_TIME]
             self._add_plays(dropped[improving[best]])
         return improving.size > 0
 
     def _run(self) -> MasterSolution:
-        """Solve over the program's rows from the last basis; if that fails, from scratch."""
-        # New rows leave the basis dual feasible, new columns leave it primal feasible.
-        strategy = _DUAL if self._rows_are_new else _PRIMAL
-        self._call(self._highs.setOptionValue, "simplex_strategy", strategy)
-        self._call(self._highs.run)
-        if self._highs.getModelStatus() not in _FINAL:
-            self._call(self._highs.clearSolver)
-            self._call(self._highs.setOptionValue, "simplex_strategy", _DUAL)
-            self._call(self._highs.run)
-        status = self._highs.getModelStatus()
-        if status == highspy.HighsModelStatus.kTimeLimit:
-            raise SolverTimeoutError("the time limit was reached inside a linear program.")
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(
-                "the linear program over the columns was not solved: HiGHS says "
-                f"{self._highs.modelStatusToString(status)!r}."
-            )
-        self._rows_are_new = False
-        return self._read()
-
-    def _read(self) -> MasterSolution:
-        solution, program = self._highs.getSolution(), self._program
-        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        """Solve over the program's rows and columns."""
+        value, values, duals = self._lp.solve()
         mixture = np.zeros(self._known_plays)
         mixture[self._plays[self._plays >= 0]] = values[self._plays >= 0]
         mixture[mixture < _LEAST_CHANCE] = 0.0
@@ -328,12 +290,12 @@ class Master:
         self._row_weights = -duals[1:]
         point = self.rows.dual_point(self._row_weights)
         return MasterSolution(
-            value=self._highs.getInfo().objective_function_value,
+            value=value,
             mixture=mixture,
             common_rates=common,
             rates=self.pool.mix(mixture),
             point=point,
-            weights=program.weights(point),
+            weights=self._program.weights(point),
             threshold=float(duals[0]),
             excess=max(0.0, float(values[self._excess])) if self._excess >= 0 else 0.0,
         )
@@ -345,29 +307,23 @@ class Master:
         spare_rows = len(self.rows) - _ROW_RATIO * np.count_nonzero(self._row_weights)
         if max(spare_plays, spare_rows) <= _MARGIN:
             return
-        basis = self._highs.getBasis()
-        column_state, row_state = np.array(basis.col_status), np.array(basis.row_status)
-        basic_column, basic_row = column_state == _BASIC, row_state == _BASIC
+        basic_row, basic_column = self._lp.basic()
         # Drop a row only if its slack is basic and neither of its violations is. Drop a column only
         # if it is not basic.
         priced = self.rows.violations[:, 0] >= 0
         inactive = basic_row[1:].copy()
         inactive[priced] &= ~basic_column[self.rows.violations[priced]].any(axis=1)
         inactive &= ~self._nearly_binding(solution)
-        keep_row = np.append(True, ~inactive)
-        reduced_cost = np.array(self._highs.getSolution().col_dual)
+        reduced_cost = self._lp.reduced_costs()
         # The constants stay: without them the program may be infeasible at another slack.
         reduced_cost[basic_column | (self._plays < CONSTANTS)] = -np.inf
         keep_column = np.zeros(len(self._plays), dtype=bool)
         count = _columns_to_keep(reduced_cost, used)
         keep_column[np.argsort(reduced_cost, kind="stable")[:count]] = True
         keep_column[self.rows.violations[inactive & priced].ravel()] = False
-        self._delete(self._highs.deleteRows, keep_row)
-        self._delete(self._highs.deleteCols, keep_column)
+        self._lp.keep(np.append(True, ~inactive), keep_column)
         self._plays = self._plays[keep_column]
         self.rows.keep(~inactive, np.cumsum(keep_column) - 1)
-        basis.col_status, basis.row_status = [*column_state[keep_column]], [*row_state[keep_row]]
-        self._call(self._highs.setBasis, basis)
 
     def _nearly_binding(self, solution: MasterSolution) -> NDArray[np.bool_]:
         """Mark the rows of people who are near their bound."""
@@ -381,11 +337,6 @@ class Master:
                 bound = np.broadcast_to(limit.upper, len(self.pool.constraints))[people]
                 near[mine] = over >= -_NEARLY_BINDING * np.abs(bound)
         return near
-
-    def _delete(self, delete: Callable[..., Any], keep: NDArray[np.bool_]) -> None:
-        indices = np.flatnonzero(~keep).astype(np.int32)
-        if indices.size:
-            self._call(delete, len(indices), indices)
 
     def _add_plays(self, plays: NDArray[np.intp]) -> None:
         """Add these plays as columns."""
@@ -412,7 +363,7 @@ class Master:
             violations = added.reshape(count, 2)
             cells.append(np.tile([-1.0, 1.0], (count, 1)))
             index.append(violations)
-        self._append_rows(*limit.bounds(entering), np.hstack(index), np.hstack(cells))
+        self._lp.add_rows(*limit.bounds(entering), np.hstack(index), np.hstack(cells))
         self.rows.add_people(k, entering, violations)
 
     def _add_cut_row(self, k: int, limit: WorstOffLimit, rate: int, cut: Any) -> None:
@@ -423,48 +374,15 @@ class Master:
         if self._excess >= 0 and limit.relaxed:
             cells, index = [*cells, -1.0], [*index, self._excess]
         none = np.array([-np.inf])
-        self._append_rows(none, np.zeros(1), np.array(index)[None], np.array(cells)[None])
+        self._lp.add_rows(none, np.zeros(1), np.array(index)[None], np.array(cells)[None])
         self.rows.add_cut(k, cut)
-
-    def _append_rows(
-        self, lower: FloatArray, upper: FloatArray, index: NDArray[np.intp], cells: FloatArray
-    ) -> None:
-        """Append rows with these bounds, and these cells in these columns."""
-        self._call(
-            self._highs.addRows,
-            len(lower),
-            lower,
-            upper,
-            cells.size,
-            np.arange(0, cells.size, cells.shape[1], dtype=np.int32),
-            index.ravel().astype(np.int32),
-            cells.ravel(),
-        )
-        self._rows_are_new = True
 
     def _add_columns(
         self, plays: NDArray[np.intp], costs: FloatArray, cells: FloatArray, tops: FloatArray
     ) -> NDArray[np.intp]:
-        """Add columns with these costs, and these cells in the first rows; return their indices."""
-        count, depth = cells.shape
-        indices = np.arange(len(self._plays), len(self._plays) + count)
-        self._call(
-            self._highs.addCols,
-            count,
-            costs,
-            np.zeros(count),
-            tops,
-            cells.size,
-            np.arange(count, dtype=np.int32) * depth,
-            np.tile(np.arange(depth, dtype=np.int32), count),
-            cells.ravel(),
-        )
+        """Add columns, each a play or _NOT_A_PLAY; return their indices."""
         self._plays = np.append(self._plays, plays)
-        return indices
-
-    def _call(self, function: Callable[..., Any], *arguments: Any) -> None:
-        if function(*arguments) == highspy.HighsStatus.kError:
-            raise SolverError(f"HiGHS failed in {function.__name__}.")
+        return self._lp.add_columns(costs, cells, tops)
 
 
 def _has_levels(program: Program) -> bool:
