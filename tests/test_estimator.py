@@ -151,7 +151,7 @@ def test_a_request_that_can_be_met_is_met():
 def test_the_certificate_says_what_was_asked_and_reached():
     certificate = model(alpha=0.07).fit(*people()).certificate_
     text = str(certificate)
-    assert certificate.alpha == 0.07
+    assert certificate.promise.alpha == 0.07
     for number in (certificate.deviation, certificate.error, certificate.gap, certificate.spread):
         assert f"{number:.4f}" in text
     assert "0.07" in text

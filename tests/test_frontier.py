@@ -120,7 +120,7 @@ class TestTheCurve:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     part = curve(X, Y, oracle=Counting(StumpOracle(), at, error))
-                assert part.alphas == whole.alphas
+                assert part.values == whole.values
                 assert (np.diff([point.error for point in part]) <= 1e-9).all()
                 assert all(point.certificate.met for point in part)
                 reasons = {point.certificate.stop_reason for point in part}
@@ -137,7 +137,7 @@ class TestTheCurve:
         whole = curve(X, Y, oracle=StumpOracle(), callback=lambda now: heard.append(now))
         # Add those of the unconstrained end, which comes first.
         assert len(heard) > sum(point.certificate.rounds for point in whole)
-        assert heard[0].alpha == 0.5
+        assert heard[0].value == 0.5
         ended = curve(X, Y, oracle=StumpOracle(), callback=lambda now: True)
         assert all(point.certificate.met for point in ended)
         assert (np.diff([point.error for point in ended]) <= 1e-9).all()
@@ -150,7 +150,7 @@ class TestSolversWithoutAPath:
     def test_every_point_is_what_the_solver_finds_alone(self, synthetic):
         people, _ = synthetic
         whole = frontier(people.X, people.Y, [0.2, 0.05], solver=self.SOLVER, random_state=0)
-        assert whole.alphas == (0.05, 0.2)
+        assert whole.values == (0.05, 0.2)
         for point in whole:
             alone = AverageFairClassifier(alpha=point.value, solver=self.SOLVER, random_state=0)
             alone.fit(people.X, people.Y)
@@ -169,12 +169,12 @@ class TestSolversWithoutAPath:
         heard = []
 
         def callback(now):
-            heard.append(now.alpha)
-            return now.alpha < 0.15
+            heard.append(now.value)
+            return now.value < 0.15
 
         options = {"solver": self.SOLVER, "callback": callback, "random_state": 0}
         whole = frontier(people.X, people.Y, [0.05, 0.1, 0.2], **options)
-        assert whole.alphas == (0.1, 0.2)
+        assert whole.values == (0.1, 0.2)
         assert heard[-1] == 0.1
         assert whole.at(0.1).model.certificate_.rounds == 1
 
@@ -194,7 +194,7 @@ class TestPoints:
             rates = rates_of(point.model, X, Y, rate, people, tasks)
             assert point.error == pytest.approx(plain_error(Y, chances, tasks, people), abs=1e-9)
             assert point.spread == pytest.approx(spread_of(rates), abs=1e-9)
-            assert point.certificate.alpha == point.value == point.model.alpha
+            assert point.promise.alpha == point.value == point.model.alpha
             found = point.model.individual_rates_.reshape(20, -1).T
             np.testing.assert_allclose(found, rates, atol=1e-9)
             common = np.atleast_1d(point.certificate.common_rate)
@@ -255,13 +255,16 @@ class TestPoints:
             assert f"would take {100 * point.coin_flips:.1f}." in said
             who = f"all but {outside:.1%}" if outside else "everybody's"
             assert said.startswith(f"On the training people and tasks, {who}")
-            proved = re.search(r"could get below ([0-9.]+)\.$", said)
+            proved = re.search(r"could get below ([0-9]+\.[0-9])\. Compared", said)
             assert bool(proved) == (name == "stump" and "max_influence" not in options)
             price = 100 * (point.error - free.error)
             if price >= 0.05:
                 assert f"costs {price:.1f} more" in said
             if proved:
                 assert float(proved[1]) <= 100 * point.error + 0.06
+            pays = np.atleast_1d(np.array(point.who_pays, dtype=object))
+            assert len(pays) == (2 if "rate" in options else 1)
+            assert said.endswith(" ".join(own.statement("with nothing asked") for own in pays))
 
     def test_a_statement_owns_up_to_a_search_cut_short(self):
         X, Y = labelled(n=20, m=6)
@@ -296,7 +299,7 @@ def plain_error_rates(model, X, Y):
 class TestChoosing:
     def test_by_alpha(self, made):
         *_, whole = made
-        assert whole.alphas == tuple(GRID)
+        assert whole.values == tuple(GRID)
         assert len(whole) == len(GRID) == len(list(whole))
         for place, alpha in enumerate(GRID):
             assert whole.at(alpha) is whole[place]
@@ -401,7 +404,6 @@ class TestInput:
             ([0.0, 0.1], "alpha"),
             ([np.nan], "alpha"),
             (["a"], "alphas"),
-            (None, "alpha"),
         ],
     )
     def test_bad_alphas_are_refused(self, alphas, words):
@@ -426,9 +428,15 @@ class TestInput:
     def test_the_order_of_alphas_does_not_matter_and_one_will_do(self):
         X, Y = labelled(n=20, m=6)
         forth, back = (curve(X, Y, grid, oracle=StumpOracle()) for grid in (GRID, GRID[::-1]))
-        assert forth.alphas == back.alphas == tuple(GRID)
+        assert forth.values == back.values == tuple(GRID)
         assert [p.error for p in forth] == [p.error for p in back]
-        assert curve(X, Y, 0.1, oracle=StumpOracle()).alphas == (0.1,)
+        assert curve(X, Y, 0.1, oracle=StumpOracle()).values == (0.1,)
+
+    def test_the_alphas_may_be_left_out(self):
+        X, Y = labelled()
+        left_out, none = (frontier(X, Y, *grid, oracle=StumpOracle()) for grid in ((), (None,)))
+        expected = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
+        assert left_out.values == none.values == expected
 
     @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
     @pytest.mark.parametrize("name", ["stump", "regression"])
@@ -457,7 +465,7 @@ class TestInput:
         repeated = curve(X[rows], Y[rows], oracle=StumpOracle())
         for one, other in zip(weighted, repeated, strict=True):
             assert one.error == pytest.approx(other.error, abs=2e-3)
-            assert one.spread <= 2 * one.alpha + 1e-6
+            assert one.spread <= 2 * one.value + 1e-6
 
     @pytest.mark.parametrize("learn", [frontier, AverageFairClassifier().fit])
     def test_warnings_point_at_the_line_that_asked(self, learn):

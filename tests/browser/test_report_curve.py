@@ -242,10 +242,10 @@ def assert_held_out(page, test):
         learned = corner is test.people  # whose tasks were learned from
         size = f"({corner.n} people, {corner.m} tasks{', as observed' if learned else ''})"
         assert size in head.text_content()
-        assert len(lines) == len(corner.alpha)
+        assert len(lines) == len(corner.value)
         for place, line in enumerate(lines):
             alpha, *cells = line.locator("th, td").all_text_contents()
-            assert float(alpha) == pytest.approx(corner.alpha[place])
+            assert float(alpha) == pytest.approx(corner.value[place])
             if learned:
                 assert cells[3:] == ["", "", ""]
             for name, cell in zip(CORNER_COLUMNS, cells, strict=True):
@@ -267,7 +267,7 @@ def test_what_carries_over_is_that_of_generalisation(browser, whole):
         drawn = Chart(page, "#curve-chart")
         for tone, corner in (("green", test.people), ("purple", test.tasks), ("red", test.both)):
             line = [(x, y) for _, x, y in drawn.line(tone)]
-            expected = np.stack([corner.alpha, corner.error], axis=1)
+            expected = np.stack([corner.value, corner.error], axis=1)
             np.testing.assert_allclose(line, expected, atol=0.2 * max(drawn.pixel()))
         for name in ("people", "tasks", "both"):
             corner = getattr(test, name)

@@ -109,7 +109,7 @@ def test_options_reach_the_solver_and_the_rates(shop, tmp_path):
     assert found["features"] == ["x1", "x2"]
     assert found["rate"] == ["false_positive", "false_negative"]
     assert found["certificate"]["rounds"] <= 4
-    assert found["certificate"]["requested_beta"] == 0.1
+    assert found["certificate"]["promise"]["beta"] == 0.1
     model = load(tmp_path / "m")
     assert model.rate == ["false_positive", "false_negative"]
     assert (model.alpha, model.beta) == (0.1, 0.1)

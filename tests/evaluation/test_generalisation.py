@@ -89,7 +89,7 @@ def test_observed_figures_are_those_counted_by_hand(case, name):
         rates = {kind: plain_rates(labels, chances, kind) for kind in case.kinds}
         near = {kind: half_window(one, BETA) for kind, one in rates.items()}
         widest = rates[max(near, key=near.get)]
-        assert corner.alpha[k] == point.value
+        assert corner.value[k] == point.value
         assert corner.error[k] == pytest.approx(plain_error(labels, chances), abs=1e-12)
         assert corner.near[k] == pytest.approx(max(near.values()), abs=1e-12)
         assert corner.spread[k] == pytest.approx(np.nanmax(widest) - np.nanmin(widest), abs=1e-12)
@@ -137,7 +137,7 @@ def test_the_training_corner_is_the_curve(case):
     corner = case.found.training
     table = case.curve.to_dict()
     assert (corner.n, corner.m) == (N, M)
-    assert corner.alpha.tolist() == table["alpha"] == list(ALPHAS)
+    assert corner.value.tolist() == table["alpha"] == list(ALPHAS)
     assert corner.error.tolist() == table["error"]
     assert corner.spread.tolist() == table["spread"]
     for k, point in enumerate(case.curve):

@@ -184,7 +184,7 @@ def test_a_path_is_what_a_callback_hears_and_ends_with_the_model(split, rate, so
     assert last["round"] == last["rounds"] == heard[-1].round
     for row in list(found)[:-1]:
         now = heard[row["round"] - 1]
-        assert (row["error"], row["spread"], row["aim"]) == (now.error, now.spread, now.alpha)
+        assert (row["error"], row["spread"], row["aim"]) == (now.error, now.spread, now.value)
     assert found["round"].tolist()[: len(heard)] == [now.round for now in heard]
 
 

@@ -222,6 +222,14 @@ def of_certificate(**changes):
     return lambda arrays, head: head["certificate"].update(changes)
 
 
+def of_promise(**changes):
+    return lambda arrays, head: head["certificate"]["promise"].update(changes)
+
+
+def of_who_pays(**changes):
+    return lambda arrays, head: head["certificate"]["who_pays"][-1].update(changes)
+
+
 def of_mapping(**changes):
     return lambda arrays, head: head["mapping"].update(changes)
 
@@ -259,8 +267,17 @@ MISFITS = {
     "a list for a certificate": of_head(certificate=[1, 2]),
     "no such status": of_certificate(status="blessed"),
     "no such reason": of_certificate(stop_reason="bored"),
-    "no such alpha": of_certificate(requested_alpha=2.0),
-    "no such beta": of_certificate(requested_beta=-1),
+    "no such alpha": of_promise(alpha=2.0),
+    "no such beta": of_promise(beta=-1),
+    "no such promise": of_promise(kind="Vow"),
+    "another promise's setting": of_promise(max_rate=0.2),
+    "a list for a kind of promise": of_promise(kind=["Equal"]),
+    "a word for a promise": of_certificate(promise="Equal"),
+    "no promise": of_certificate(promise=None),
+    "a word for who pays": of_certificate(who_pays="everybody"),
+    "a word for a share": of_who_pays(better="many"),
+    "half a person who pays": of_who_pays(people=0.5),
+    "no change of the worst-off": of_who_pays(worst_off={}),
     "no such oracle": of_mapping(oracle={"kind": "delphi", "settings": {}}),
     "no such setting": of_mapping(oracle={"kind": "regression", "settings": {"l2": -1.0}}),
     "another oracle's setting": of_mapping(oracle={"kind": "stump", "settings": {"l2": 1.0}}),
@@ -290,6 +307,11 @@ UNSEEN = {
     "a word for an error": of_certificate(error="much"),
     "a word for the unconstrained error": of_certificate(unconstrained_error="little"),
     "a word for the error by coin flips": of_certificate(coin_flip_error="much"),
+    "a word for what was reached": of_certificate(reached="all"),
+    "a word for the harm": of_certificate(harm="none"),
+    "a word for the rates compared with": of_certificate(against_given="yes"),
+    "who pays for no rate": of_certificate(who_pays=[]),
+    "who pays for one rate of two": lambda arrays, head: head["certificate"]["who_pays"].pop(),
     "an error beyond NumPy's numbers": of_certificate(unconstrained_error=2**70),
     "fewer people": of_array("people.features", lambda X: X[1:]),
     "people of fewer features": of_array("people.features", lambda X: X[:, 1:]),
@@ -321,6 +343,15 @@ def test_damage_is_noticed_when_a_file_is_read(change, whole, tmp_path):
 def test_damage_raises_no_other_error(change, whole, tmp_path):
     with pytest.raises(InputError, match=r"is damaged|not a whole model file"):
         load(altered(whole, tmp_path, change))
+
+
+@pytest.mark.parametrize("who_pays", ["everybody", 5, True, [], [5]], ids=str)
+def test_who_pays_for_a_single_rate_is_one_comparison(who_pays, tmp_path):
+    save(fitted("list of one rate").model, tmp_path / "listed.model")
+    save(fitted("default slack").model, tmp_path / "fair.model")
+    for path in (tmp_path / "listed.model", tmp_path / "fair.model"):
+        with pytest.raises(InputError, match="is damaged"):
+            load(altered(path.read_bytes(), tmp_path, of_certificate(who_pays=who_pays)))
 
 
 def test_a_constant_of_too_many_tasks_is_refused(tmp_path):

@@ -163,7 +163,7 @@ def test_a_certificate_comes_back_from_json(world, rate, oracle, solver, beta):
     written = json.loads(json.dumps(known.to_dict(), allow_nan=False))
     back = Certificate.from_dict(written)
     assert str(back) == str(known)
-    assert back.request == known.request
+    assert back.promise == known.promise
     assert back.met == known.met
     for name in ("error", "deviation", "spread", "outside", "lower", "upper", "gap", "seconds"):
         np.testing.assert_array_equal(getattr(back, name), getattr(known, name))

@@ -200,7 +200,7 @@ class TestExceptions:
             everybody = Constraints(np.arange(n), np.zeros(n, int), np.ones(n))
             share = everybody.share_outside(np.where(np.arange(n) < k, 1.0, 0.25), 0.1)
             assert share == pytest.approx(k / n)
-            assert replace(certificate, request=Equal(0.1, k / n), outside=share).met, (n, k)
+            assert replace(certificate, promise=Equal(0.1, k / n), outside=share).met, (n, k)
 
     @pytest.mark.parametrize(("n", "k"), [(5, 1), (10, 3), (20, 4), (20, 6)])
     def test_people_alike_are_excepted_together(self, n, k):

@@ -23,7 +23,8 @@ from averagefair import (
     StopReason,
     StumpOracle,
 )
-from averagefair.game.auditor import Auditor
+from averagefair.game.auditor import TwoSidedAuditor
+from averagefair.game.limits import PersonLimit, Program
 from averagefair.game.protocols import Hypothesis, Oracle
 from averagefair.game.rates import RATES
 from tests.support.judges import optimum, plain_error, plain_rates, stump_decisions
@@ -43,14 +44,14 @@ class TestAuditor:
     @given(st.integers(1, 20), st.floats(0.1, 100), st.integers(0, 2**31))
     def test_multipliers_are_the_softmax_with_one_idle_coordinate(self, n, bound, seed):
         theta = np.random.default_rng(seed).normal(0, 5, (2, n))
-        auditor = Auditor(np.ones(n), slack=0.1, dual_bound=bound)
+        auditor = TwoSidedAuditor(np.ones(n), slack=0.1, dual_bound=bound)
         auditor.theta = theta
         naive = bound * np.exp(theta) / (1 + np.exp(theta).sum())
         np.testing.assert_allclose(auditor.multipliers(), naive, rtol=1e-12)
 
     @pytest.mark.parametrize("size", [1e4, -1e4, 1e300])
     def test_theta_may_grow_without_end(self, size):
-        auditor = Auditor(np.ones(3), slack=0.1, dual_bound=50.0)
+        auditor = TwoSidedAuditor(np.ones(3), slack=0.1, dual_bound=50.0)
         auditor.theta[0, 1] = size
         multipliers = auditor.multipliers()
         assert np.isfinite(multipliers).all()
@@ -59,14 +60,14 @@ class TestAuditor:
         assert multipliers[0, 1] == pytest.approx(50.0 if size > 0 else 0.0)
 
     def test_update_follows_the_violations(self):
-        auditor = Auditor(np.ones(3), slack=0.1, dual_bound=1.0)
+        auditor = TwoSidedAuditor(np.ones(3), slack=0.1, dual_bound=1.0)
         auditor.update(np.array([0.5, 0.0, np.nan]), common_rate=0.25, step=2.0)
         np.testing.assert_allclose(
             auditor.theta, [[2 * 0.15, 2 * -0.35, 0.0], [2 * -0.35, 2 * 0.15, 0.0]]
         )
 
     def test_weight_two_is_priced_as_two_people_together(self):
-        twice, one = Auditor(np.ones(3), 0.1, 5.0), Auditor(np.array([1.0, 2.0]), 0.1, 5.0)
+        twice, one = TwoSidedAuditor(np.ones(3), 0.1, 5.0), TwoSidedAuditor(np.array([1.0, 2.0]), 0.1, 5.0)
         for _ in range(4):
             twice.update(np.array([0.3, 0.6, 0.6]), 0.5, 3.0)
             one.update(np.array([0.3, 0.6]), 0.5, 3.0)
@@ -173,7 +174,9 @@ class TestLearner:
         learner = Learner(Sample(X, Y), RATES[kind](), StumpOracle())
         weights = np.random.default_rng(seed).normal(0, 1, len(learner.constraints))
         best = optimum(Y, stump_decisions(X), kind, slack)
-        assert learner.dual_value(weights, slack) <= best + 1e-9
+        limit = PersonLimit(learner.constraints, slack, -slack, common=True)
+        program = Program(learner.constraints, (limit,))
+        assert learner.dual_value(program, weights[np.newaxis]) <= best + 1e-9
 
 
 def learner_weights(learner, weights):

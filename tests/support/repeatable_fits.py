@@ -75,7 +75,7 @@ def fit(name):
 
 def digest(found, strangers):
     """Return digests of all results of a model, or of a curve's models, by name."""
-    models = [found.model(alpha) for alpha in found.alphas] if hasattr(found, "alphas") else [found]
+    models = [found.model(value) for value in found.values] if hasattr(found, "values") else [found]
     total = {}
     for place, model in enumerate(models):
         for what, value in contents(model, strangers).items():

@@ -180,7 +180,7 @@ def test_a_model_is_the_old_one_or_the_new_one(count, forks, tmp_path):
             assert int(savers.stdout.readline()) == -signal.SIGKILL
             load(target)
             certificate = contents(target)[1]["certificate"]
-            found[str(certificate["requested_alpha"])] += 1
+            found[str(certificate["promise"]["alpha"])] += 1
         savers.stdin.close()
     assert sum(found.values()) == count
     record(

@@ -35,7 +35,7 @@ from averagefair import (
     frontier,
     held_out,
 )
-from averagefair.game.auditor import Auditor
+from averagefair.game.auditor import TwoSidedAuditor
 from averagefair.game.certificate import Status
 from averagefair.game.costs import Costs
 from averagefair.oracles import default_oracle
@@ -309,8 +309,8 @@ def assert_right(model, X, Y, fit):
     assert abs(certificate.spread - widest) < 1e-9
     numbers = [getattr(certificate, name) for name in ("deviation", "outside", "error", "upper")]
     assert np.isfinite(numbers).all()
-    if certificate.request.everybody and isinstance(model.solver, ColumnGeneration):
-        assert widest <= 2 * certificate.alpha + 1e-6
+    if certificate.promise.everybody and isinstance(model.solver, ColumnGeneration):
+        assert widest <= 2 * certificate.promise.alpha + 1e-6
         assert certificate.met
     if model.classifiers_.hypotheses and certificate.status is Status.CERTIFIED:
         assert np.isfinite([certificate.lower, certificate.gap]).all()
@@ -532,7 +532,7 @@ class TestAuditor:
     @pytest.mark.parametrize("size", [1e4, -1e4, 1e100, -1e100])
     @pytest.mark.parametrize("bound", [1e-6, 1.0, 1e6])
     def test_multipliers_of_a_huge_theta(self, size, bound):
-        auditor = Auditor(np.array([1.0, 1e-6, 1e6]), slack=1e-4, dual_bound=bound)
+        auditor = TwoSidedAuditor(np.array([1.0, 1e-6, 1e6]), slack=1e-4, dual_bound=bound)
         auditor.theta[0, 1] += size
         found = auditor.multipliers()
         assert np.isfinite(found).all()
@@ -543,7 +543,7 @@ class TestAuditor:
 
     def test_a_long_game_of_huge_steps(self):
         """Each round moves theta by up to a million; the weights follow the last violations."""
-        auditor, draw = Auditor(np.ones(50), slack=1e-4, dual_bound=1e6), np.random.default_rng(0)
+        auditor, draw = TwoSidedAuditor(np.ones(50), slack=1e-4, dual_bound=1e6), np.random.default_rng(0)
         for _ in range(300):
             auditor.update(draw.random(50), 0.5, 1e6)
             assert np.isfinite(auditor.multipliers()).all()

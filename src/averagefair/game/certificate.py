@@ -182,7 +182,9 @@ class Certificate:
         if "promise" not in known:
             own_names = ("alpha", "beta", "max_influence")
             asked = {name: known[f"requested_{name}"] for name in own_names}
-            known |= {"promise": {"kind": "Equal", **asked}, "reached": 0.5 * known["spread"]}
+            # With beta, the width without the share beta is not in the file.
+            reached = None if asked["beta"] else 0.5 * known["spread"]
+            known |= {"promise": {"kind": "Equal", **asked}, "reached": reached}
         own = {field.name: known[field.name] for field in fields(cls)}
         promise, pays = promise_from_dict(own.pop("promise")), own.pop("who_pays")
         own = {name: float("nan") if value is None else value for name, value in own.items()}
@@ -433,7 +435,9 @@ def warn_if_missed(certificate: Certificate) -> None:
         if not certificate.met:
             sentences.append(certificate.promise.remedy)
         warn(". ".join(sentences) + ".", ConvergenceWarning)
-    warn_if_worst_off_lose(certificate.each_who_pays, "the training people")
+    # At its easiest value a promise asks for nothing, so it takes nothing from anybody.
+    if certificate.promise.value != certificate.promise.easiest:
+        warn_if_worst_off_lose(certificate.each_who_pays, "the training people")
 
 
 def warn_if_worst_off_lose(pays: Sequence[WhoPays], people: str) -> None:

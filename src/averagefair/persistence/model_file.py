@@ -21,6 +21,7 @@ from averagefair.files.writing import write_whole
 from averagefair.game.certificate import Certificate
 from averagefair.game.mixture import Mixture
 from averagefair.game.rates import RATES, Rates
+from averagefair.game.who_pays import WhoPays
 from averagefair.oracles.feature_map import FeatureMap, split_map
 from averagefair.people.storage import PRECISIONS
 from averagefair.persistence.classifiers import read_mixture, write_mixture
@@ -296,10 +297,15 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
         raise ValueError("the certificate holds a figure that is not a number")
     if not isinstance(certificate.trouble, str):
         raise ValueError("the certificate's trouble is not text")
-    if len(certificate.each_who_pays) not in (0, rates) or not isinstance(
-        certificate.against_given, bool
+    pays, each = certificate.who_pays, certificate.each_who_pays
+    if pays is not None and (
+        len(each) != rates
+        or isinstance(pays, tuple) != isinstance(common, tuple)
+        or not all(isinstance(own, WhoPays) for own in each)
     ):
         raise ValueError("the certificate does not say who pays for each rate")
+    if not isinstance(certificate.against_given, bool):
+        raise ValueError("the certificate does not say what rates are compared with")
     return certificate
 
 
