@@ -47,6 +47,8 @@ _MOST_INFLUENCE = 1e100
 _MOST_PRICE = 1e6
 # Minimax multiplies a cap that can be kept by this.
 _LOWER_CAP = 0.85
+# Multipliers below this share of their sum are rounding.
+_LEAST_MULTIPLIER = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +183,7 @@ class Promise(ABC):
         rates : array, shape (N,)
             The rates of its solution.
         point : array, shape (limits, N)
-            Its dual point.
+            Its dual point; if limits are broken, the point at which the excess alone counts.
         excess : float
             By how much its relaxed limits are broken.
         """
@@ -548,15 +550,22 @@ class Minimax(Promise):
         caps = np.broadcast_to(own.upper, free.shape)
         cap = float(caps[free].max(initial=0.0))
         if excess <= ROUNDING and cap > ROUNDING:
+            # no_harm is kept. From now on only the caps may be broken, or else the least cap would
+            # be found by harming people.
+            others = [_held(limit, excess) for limit in others]
             highest = float(constraints.space.to_host(rates)[free].max(initial=0.0))
             lower = np.where(free, _LOWER_CAP * min(cap, highest), caps)
             return Program(constraints, (replace(own, upper=lower), *others), final=False)
+        if any(np.any(limit.relaxed) for limit in others):
+            # no_harm cannot be kept, even without a cap.
+            return Program(constraints, (replace(own, relaxed=False), *others))
         weights = constraints.space.to_host(point[0, :])
-        # Whoever has a multiplier is at the cap in every solution that keeps it.
-        stuck = free & (weights > 1e-9 * max(1.0, weights.sum()))
-        level = 1 + len(set(caps[~free].tolist()))
+        # Whoever has a multiplier is at the cap in every solution that keeps it. Others may be too;
+        # they show at the next step, whose cap is then the same.
+        stuck = free & (weights > _LEAST_MULTIPLIER * weights.sum())
         caps, still_free = np.where(free, cap + excess, caps), free & ~stuck
-        if level >= self.levels or not stuck.any() or not still_free.any():
+        done = not stuck.any() or not still_free.any() or cap + excess <= ROUNDING
+        if done or _distinct(caps) >= self.levels:
             own = replace(own, upper=caps + self.tolerance, relaxed=False)
             return Program(constraints, (own, *others))
         caps = np.where(still_free, _LOWER_CAP * (cap + excess), caps)
@@ -699,6 +708,18 @@ def promise_from_dict(facts: Mapping[str, Any]) -> Promise:
     settings = dict(facts)
     kind = PROMISES[settings.pop("kind")]
     return kind(**settings)
+
+
+def _held(limit: Limit, excess: float) -> Limit:
+    """Return a limit of no_harm that must hold, with room for an excess within rounding."""
+    if not isinstance(limit, PersonLimit) or not np.any(limit.relaxed):
+        return limit
+    return replace(limit, upper=limit.upper + excess, relaxed=False)
+
+
+def _distinct(caps: FloatArray) -> int:
+    """Return the number of different caps; a difference within rounding is none."""
+    return 1 + int(np.count_nonzero(np.diff(np.sort(caps)) > 2.0 * ROUNDING))
 
 
 def _up(figure: float, digits: int = 4) -> float:

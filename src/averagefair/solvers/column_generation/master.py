@@ -162,6 +162,24 @@ class Master:
         self._inconsistent = False
         return self._best_or(solution)
 
+    def excess_point(self) -> Any:
+        """Return the dual point at which the excess alone counts, and not the error.
+
+        At the last solution, people with a multiplier there keep the excess from being smaller. The
+        multipliers of the solution itself may also come from the error.
+        """
+        self._inconsistent = True
+        costs, columns = np.zeros(len(self._plays)), np.arange(len(self._plays), dtype=np.int32)
+        costs[self._excess] = 1.0
+        self._call(self._highs.changeColsCost, len(columns), columns, costs)
+        self._rows_are_new = False  # new costs leave the basis primal feasible
+        point = self._run().point
+        plays = self._plays >= 0
+        costs[plays], costs[self._excess] = self.pool.errors[self._plays[plays]], EXCESS_PRICE
+        self._call(self._highs.changeColsCost, len(columns), columns, costs)
+        self._inconsistent = False
+        return point
+
     def _best_or(self, solution: MasterSolution) -> MasterSolution:
         """Return the solution; with cuts, with the best mixture known if it is clearly better."""
         if self._best is None or not self.rows.cuts:
@@ -171,13 +189,22 @@ class Master:
             return own
         best, count = self._best, self._known_plays
         mixture = np.append(best.mixture, np.zeros(count - len(best.mixture)))
-        return replace(solution, value=best.value, mixture=mixture, rates=best.rates)
+        return replace(
+            solution, value=best.value, mixture=mixture, rates=best.rates, excess=best.excess
+        )
 
     def _judged(self, solution: MasterSolution) -> MasterSolution:
-        """Return a solution with the true value of its mixture for the current program."""
+        """Return a solution with its mixture's true value and excess for the current program.
+
+        The linear program's own excess is larger where a bound was lowered by _CUT_TOLERANCE.
+        """
         program, rates, common = self._program, solution.rates, solution.common_rates
         error = float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
-        return replace(solution, value=program.upper(error, rates, common, EXCESS_PRICE))
+        return replace(
+            solution,
+            value=program.upper(error, rates, common, EXCESS_PRICE),
+            excess=program.violation(rates, common) if program.relaxed else 0.0,
+        )
 
     def _set_program(self, program: Program) -> None:
         """Update the bounds of the program's rows, and the costs and bounds of its levels."""

@@ -183,7 +183,8 @@ class ColumnRun:
     def _advance(self) -> None:
         """Go on to the program that follows one that is not final."""
         now = self._solution()
-        following = self.promise.next_program(self.program, now.rates, now.point, now.excess)
+        point = now.point if now.excess <= ROUNDING else self.master.excess_point()
+        following = self.promise.next_program(self.program, now.rates, point, now.excess)
         self._set_program(following)
 
     def _solution(self) -> MasterSolution:
