@@ -90,6 +90,12 @@ class LinearProgram:
         indices = rows.astype(np.int32)
         self._call(self._highs.changeRowsBounds, len(indices), indices, lower, upper)
 
+    def set_costs(self, costs: FloatArray) -> None:
+        """Change the costs of all columns. This leaves the basis primal feasible."""
+        columns = np.arange(self.columns, dtype=np.int32)
+        self._call(self._highs.changeColsCost, self.columns, columns, costs)
+        self._rows_are_new = False
+
     def set_columns(self, columns: NDArray[np.intp], costs: FloatArray, tops: FloatArray) -> None:
         """Change the costs and upper bounds of these columns."""
         indices = columns.astype(np.int32)

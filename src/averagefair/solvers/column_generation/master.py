@@ -169,14 +169,13 @@ class Master:
         multipliers of the solution itself may also come from the error.
         """
         self._inconsistent = True
-        costs, columns = np.zeros(len(self._plays)), np.arange(len(self._plays), dtype=np.int32)
+        costs = np.zeros(len(self._plays))
         costs[self._excess] = 1.0
-        self._call(self._highs.changeColsCost, len(columns), columns, costs)
-        self._rows_are_new = False  # new costs leave the basis primal feasible
+        self._lp.set_costs(costs)
         point = self._run().point
         plays = self._plays >= 0
         costs[plays], costs[self._excess] = self.pool.errors[self._plays[plays]], EXCESS_PRICE
-        self._call(self._highs.changeColsCost, len(columns), columns, costs)
+        self._lp.set_costs(costs)
         self._inconsistent = False
         return point
 
