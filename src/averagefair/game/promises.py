@@ -652,8 +652,10 @@ class WorstOff(Promise):
 
     @property
     def dual_bound(self) -> float:
-        """The price, or 20 if the mean is bounded."""
-        return 20.0 if self.price is None else self.price
+        """The price; 20 at least if the mean is bounded, or beside no_harm."""
+        if self.price is None:
+            return super().dual_bound
+        return self.price if self.no_harm is None else max(super().dual_bound, self.price)
 
     def reached(self, constraints: Constraints, rates: Any) -> float:
         """Return the mean rate of the worst-off; with several rates, the largest."""

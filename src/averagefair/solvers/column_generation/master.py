@@ -52,6 +52,8 @@ _ROW_RATIO, _COLUMN_RATIO, _MARGIN = 2, 4, 100
 # Stop adding cuts once the best mixture is within this of the program's value. A bound on the
 # worst-off's mean is lowered by as much, so that it holds all the same.
 _CUT_TOLERANCE = 1e-5
+# A limit that must hold is broken by more than this.
+_BROKEN = 1e-6
 # Where to cut: this share of the way from the best mixture known to the program's solution.
 _OUTWARD = 0.2
 # Keep the row of a person who is nearer to their bound than this share of it.
@@ -195,15 +197,20 @@ class Master:
     def _judged(self, solution: MasterSolution) -> MasterSolution:
         """Return a solution with its mixture's true value and excess for the current program.
 
-        The linear program's own excess is larger where a bound was lowered by _CUT_TOLERANCE.
+        The value is infinite if the mixture breaks a limit that must hold. One excess relaxes all
+        other limits. The linear program's own excess is larger than the true one where a bound was
+        lowered by _CUT_TOLERANCE.
         """
         program, rates, common = self._program, solution.rates, solution.common_rates
-        error = float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
-        return replace(
-            solution,
-            value=program.upper(error, rates, common, EXCESS_PRICE),
-            excess=program.violation(rates, common) if program.relaxed else 0.0,
-        )
+        excess, value = 0.0, float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
+        for limit in program.limits:
+            broken = limit.violation(rates, common)
+            if np.any(limit.relaxed):
+                excess = max(excess, broken)
+            elif broken > _BROKEN:
+                value = np.inf
+        value += program.cost(rates, common) + EXCESS_PRICE * excess
+        return replace(solution, value=value, excess=excess)
 
     def _set_program(self, program: Program) -> None:
         """Update the bounds of the program's rows, and the costs and bounds of its levels."""
