@@ -124,7 +124,7 @@ print(choice.statement())
 
 found = choice.model.audit(X_new, Y_new, beta=0.05)
 page = frontier_report(
-    curve, Y, measured=measured, choice=choice.alpha, audit=found, title="Our eighty tasks"
+    curve, Y, measured=measured, choice=choice.value, audit=found, title="Our eighty tasks"
 )
 with TemporaryDirectory() as folder:  # yours would be a folder that stays
     path = Path(folder) / "report.html"
