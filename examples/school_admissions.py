@@ -188,8 +188,8 @@ panels[0].legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# Equal rates raise the rates of nearly all students at the left, to bring them closer to others. The
-# promise to the worst-off raises fewer rates, and by less.
+# Equal rates raise the rates of nearly all students at the left, to bring them closer to others.
+# The promise to the worst-off raises fewer rates, and by less.
 #
 # With few labels, do three things. Gather more tasks for each person (other years, other
 # decisions). Ask for less (a lower price, a larger ``alpha``). Quote the audit's interval rather
