@@ -132,7 +132,12 @@ class Promise(ABC):
         return replace(self, **{self.parameter: value})
 
     def alike(self, other: Promise) -> bool:
-        """Return whether the two differ at most in the figure that a frontier varies."""
+        """Return whether the two differ at most in the figure that a frontier varies.
+
+        Parameters
+        ----------
+        other : Promise
+        """
         if type(self) is not type(other):
             return False
         mine, theirs = asdict(self), asdict(other)
@@ -560,7 +565,7 @@ class Minimax(Promise):
             # no_harm cannot be kept, even without a cap.
             return Program(constraints, (replace(own, relaxed=False), *others))
         weights = constraints.space.to_host(point[0, :])
-        # Whoever has a multiplier is at the cap in every solution that keeps it. Others may be too;
+        # People with a multiplier are at the cap in every solution that keeps it. Others may be too;
         # they show at the next step, whose cap is then the same.
         stuck = free & (weights > _LEAST_MULTIPLIER * weights.sum())
         caps, still_free = np.where(free, cap + excess, caps), free & ~stuck
