@@ -57,8 +57,8 @@ numpydoc_xref_param_type = False
 smartquotes = False  # types are code: {"error", "false_positive"}
 
 # Every public name has a docstring, every function one that names its parameters. (A record's are
-# its attributes, which numpydoc does not take for parameters: classes are left out. The methods of a
-# promise have the parameters that Promise names.)
+# its attributes, which numpydoc does not take for parameters: classes are left out. The methods of
+# a promise have the parameters that Promise names.)
 numpydoc_validation_checks = {"GL08", "PR01", "PR02", "SS01"}
 PROMISES = r"\.(Equal|Cap|Minimax|WorstOff)\."
 numpydoc_validation_exclude = {r"\.[A-Z]\w*$", r"\._", r"\.bind$", PROMISES}
