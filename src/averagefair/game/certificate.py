@@ -239,7 +239,7 @@ class Certificate:
         aimed = ""
         if not np.isnan(self.aim) and self.aim != promise.value:
             aimed = f" (aim {self.aim:g}, the theory's promise)"
-        soft = "" if promise.required else " (nothing is required)"
+        soft = "" if promise.required or harm else " (nothing is required)"
         asked = f"requested {words}{each}{aimed}"
         return f"{asked}{soft or f': {verdict}'}; {self._figures()}"
 

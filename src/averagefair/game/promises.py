@@ -289,6 +289,12 @@ class Promise(ABC):
         """
         if self.no_harm is not None and any(np.any(limit.relaxed) for limit in program.limits[1:]):
             least = _up(self.no_harm + excess)
+            if not self.required:
+                return (
+                    f"no mixture found keeps no_harm={self.no_harm:g}: somebody's rate is always "
+                    f"more than that above their baseline rate. With no_harm={least:g} one was "
+                    "found. Raise no_harm, or use another oracle."
+                )
             beside = f" and {self.parameter}={_up(self.value + excess):g}"
             beside = beside if np.any(program.limits[0].relaxed) else ""
             return (

@@ -266,7 +266,9 @@ class Master:
         own = self._judged(solution)
         if self._best is None or own.value < self._best.value:
             self._best = own
-        if self._best.value <= solution.value + _CUT_TOLERANCE * max(1.0, limit.price):
+        # While the limit cannot be kept, the value counts its excess a thousand times.
+        scale = EXCESS_PRICE if solution.excess > _CUT_TOLERANCE else max(1.0, limit.price)
+        if self._best.value <= solution.value + _CUT_TOLERANCE * scale:
             return False
         inner = self._between(self._best, solution)
         if inner.value < self._best.value:
