@@ -215,7 +215,7 @@ class FullProgram:
             people = sum(self.counts[i] for i, (other, _) in enumerate(self.lines) if other == k)
             means[k, kinds + row] = self.counts[row] / (share * people)
             means[k, k] = 1.0
-        # The rate of nobody has no t.
+        # A rate without lines has no t.
         bounds = [
             (None, None) if any(k == o for o, _ in self.lines) else (0, 0) for k in range(kinds)
         ]

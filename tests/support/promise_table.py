@@ -185,16 +185,16 @@ def _worst_mean(promise, lines):
 
 ROWS = {
     "equal": Row(Equal(0.1), draw_equal, judge_equal, (0.3, 0.2, 0.1, 0.05), _half_spread),
-    "cap": Row(Cap(0.45), draw_cap, judge_cap, (0.9, 0.6, 0.5, 0.45), _highest, impossible=True),
+    "cap": Row(Cap(0.32), draw_cap, judge_cap, (0.5, 0.35, 0.32, 0.3), _highest, impossible=True),
     "minimax": Row(Minimax(2), draw_minimax, judge_minimax, (), _highest),
     "worst-off, priced": Row(
         WorstOff(0.25, price=0.5), draw_priced, judge_worst_off, (0.05, 0.2, 0.5, 2.0), _worst_mean
     ),
     "worst-off, limited": Row(
-        WorstOff(0.25, max_rate=0.4),
+        WorstOff(0.25, max_rate=0.32),
         draw_limited,
         judge_worst_off,
-        (0.9, 0.6, 0.5, 0.4),
+        (0.5, 0.35, 0.32, 0.3),
         _worst_mean,
         impossible=True,
     ),

@@ -184,8 +184,8 @@ def _softmax(theta: Any, total: float, xp: Any) -> Any:
 def capped_softmax(theta: FloatArray, log_caps: FloatArray) -> FloatArray:
     """Return the distribution r of largest r . theta + entropy with log r <= log_caps.
 
-    It is r_i = min(cap_i, s exp(theta_i)): people who would exceed their cap get the cap, and the
-    others share the rest.
+    It is r_i = min(cap_i, s exp(theta_i)): anybody who would exceed their cap gets the cap,
+    and the others share the rest.
 
     Parameters
     ----------

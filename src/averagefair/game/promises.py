@@ -571,8 +571,8 @@ class Minimax(Promise):
             # no_harm cannot be kept, even without a cap.
             return Program(constraints, (replace(own, relaxed=False), *others))
         weights = constraints.space.to_host(point[0, :])
-        # People with a multiplier are at the cap in every solution that keeps it. Others may be too;
-        # they show at the next step, whose cap is then the same.
+        # People with a multiplier are at the cap in every solution that keeps it. Others may be
+        # too; the next program finds them, because its cap is then the same.
         stuck = free & (weights > _LEAST_MULTIPLIER * weights.sum())
         caps, still_free = np.where(free, cap + excess, caps), free & ~stuck
         done = not stuck.any() or not still_free.any() or cap + excess <= ROUNDING

@@ -252,7 +252,8 @@ class Master:
         space, xp = self.pool.constraints.space, self.pool.constraints.space.xp
         over = limit.excess(solution.rates, solution.common_rates)
         if solution.excess:
-            over = over - solution.excess * space.asarray(_mask(limit, len(over)), "float64")
+            mask = _mask(limit, len(self.pool.constraints))
+            over = over - solution.excess * space.asarray(mask, "float64")
         missing = ~space.asarray(self.rows.has_row[k])
         violated = xp.nonzero((over > TOLERANCE) & missing)[0]
         if violated.shape[0]:

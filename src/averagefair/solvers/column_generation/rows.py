@@ -89,5 +89,5 @@ class Rows:
         point = space.asarray(weights)
         for row, cut in zip(np.flatnonzero(~people), self.cuts, strict=True):
             if row_weights[row] != 0.0:
-                point[self.limit[row], :] += row_weights[row] * cut
+                point[int(self.limit[row]), :] += float(row_weights[row]) * cut
         return point
