@@ -152,11 +152,11 @@ def test_other_alphas_and_rates_are_those_of_a_second_program(measured, games, a
 @pytest.mark.parametrize("rate", RATES)
 def test_column_generation_errs_no_more_and_keeps_to_two_alpha(curves, by_hand, rate):
     theirs, ours = (curves[rate, solver] for solver in SOLVERS)
-    assert theirs.alphas == ours.alphas == (ASKED if rate == "error" else FEW)
+    assert theirs.values == ours.values == (ASKED if rate == "error" else FEW)
     for their, our in zip(theirs, ours, strict=True):
         chances = our.model.decision_probability(by_hand.X)
         error, rates = plain_error(by_hand.Y, chances), plain_rates(by_hand.Y, chances, rate)
-        assert np.nanmax(rates) - np.nanmin(rates) <= 2 * our.alpha + 1e-6
+        assert np.nanmax(rates) - np.nanmin(rates) <= 2 * our.value + 1e-6
         assert error == pytest.approx(our.error, abs=1e-9)
         assert error <= plain_error(by_hand.Y, their.model.decision_probability(by_hand.X))
 
