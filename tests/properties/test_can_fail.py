@@ -122,6 +122,11 @@ def test_the_least_lagrangian_on_a_case_worked_out():
     assert least_lagrangian(world, perfect, "error", -w, 0.1) == pytest.approx(
         min(0.5 + 0.25 - 0, 0.5 - 0.5, 0.0) - 0.075
     )
+    wrong = np.array([[True, False]])
+    both = (1 + 0.5 - 0.25 - 0.25, *rows)
+    for constants, values in ((False, both[:1]), (True, both)):
+        found = least_lagrangian(world, wrong, "error", w, 0.1, constants=constants)
+        assert found == pytest.approx(min(values) - 0.075)
 
 
 def test_costs_by_hand_on_a_case_worked_out():
@@ -219,7 +224,7 @@ BREAK = {
         ],
     ),
     "a bound that is too good": (
-        wrap(averagefair.game.certificate, "_lower", lambda value, *_: value + 0.02),
+        wrap(averagefair.Learner, "dual_value", lambda value, *_: value + 0.02),
         [
             certificate.test_the_optimum_lies_within_the_bounds_of_column_generation,
             certificate.test_bounds_hold_however_early_a_run_ends,

@@ -77,7 +77,7 @@ def assert_finite(model, world, rate, exact):
     for name in numbers:
         assert math.isfinite(getattr(known, name)), f"{name} is no number"
     assert np.isfinite(known.common_rate).all(), "a common rate is no number"
-    for name in ("error", "spread", "alpha"):
+    for name in ("error", "spread", "value"):
         assert np.isfinite(model.history_[name]).all(), f"the history's {name} is no number"
     assert not np.isnan(model.history_["gap"]).any(), "the history's gap is no number"
 
@@ -99,10 +99,11 @@ def linear_in_decisions(world, name, i):
     return None if rho == 0 else out / rho
 
 
-def least_lagrangian(world, decisions, rate, weights, slack):
+def least_lagrangian(world, decisions, rate, weights, slack, constants=False):
     """Return min over (h, gamma) of err + sum w (R - gamma) - slack sum |w|, by trying all h.
 
-    ``weights`` (n, rates) are 0 for people without a constraint; ``decisions`` is (h, n).
+    ``weights`` (n, rates) are 0 for people without a constraint; ``decisions`` is (h, n). With
+    ``constants``, h may also be "always 0" or "always 1" in all tasks at once.
     """
     n, m = world.Y.shape
     price = np.zeros((n, m, 2))
@@ -115,12 +116,15 @@ def least_lagrangian(world, decisions, rate, weights, slack):
             row = linear_in_decisions(world, name, i)
             if row is not None:
                 price[i] += weights[i, k] * row
-    value = -slack * np.abs(weights).sum()
+    least = 0.0
     for j in range(m):
-        value += min(
+        least += min(
             sum(price[i, j, int(one)] for i, one in enumerate(choice)) for choice in decisions
         )
-    return value - sum(max(0.0, w) for w in weights.sum(axis=0))
+    if constants:
+        least = min(least, price[:, :, 0].sum(), price[:, :, 1].sum())
+    subtracted = slack * np.abs(weights).sum() + sum(max(0.0, w) for w in weights.sum(axis=0))
+    return least - subtracted
 
 
 def costs_by_hand(signs, false_positive, false_negative, decisions):

@@ -177,7 +177,7 @@ def _one_rate(before: FloatArray, after: FloatArray, weights: FloatArray | None)
         better=float(weights[change < -NOTICEABLE - rounding].sum() / total),
         worse=float(weights[change > NOTICEABLE + rounding].sum() / total),
         worst_off=both(lambda rates: worst_off_mean(rates, weights, TENTH)),
-        best_off=both(lambda rates: -worst_off_mean(-rates, weights, TENTH)),
+        best_off=both(lambda rates: max(0.0, -worst_off_mean(-rates, weights, TENTH))),
         median=both(lambda rates: _median(rates, weights)),
         mean=both(lambda rates: float(weights @ rates / total)),
         people=int(before.size),
