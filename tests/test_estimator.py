@@ -16,6 +16,7 @@ from averagefair import (
     ErrorRate,
     ExponentiatedGradient,
     InputError,
+    LevellingDownWarning,
     RegressionOracle,
     Round,
     Status,
@@ -376,6 +377,41 @@ def test_where_warnings_are_errors_the_answer_is_kept():
             fitted.fit(X, Y)
     assert vars(fitted).keys() == vars(wanted).keys()
     assert_same_answer(fitted, wanted)
+
+
+def worst_off_tenth(rates):
+    """Return the mean of the highest tenth of 40 rates."""
+    return np.sort(rates)[-4:].mean()
+
+
+@pytest.mark.parametrize("learn", ["a fit", "a curve"])
+@pytest.mark.parametrize("alpha", [0.01, 0.5])
+def test_levelling_down_is_warned_about(alpha, learn):
+    """Twins with opposite labels: no rate can then be far from a half. At 0.5 nothing is asked."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, D))
+    Y = (X @ rng.normal(size=(D, M)) > 0).astype(float)
+    X[1], Y[1] = X[0], 1 - Y[0]
+    options = {"oracle": RegressionOracle(), "random_state": 0}
+    before = AverageFairClassifier(alpha=0.5, solver=rounds(1), **options).fit(X, Y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if learn == "a fit":
+            after = AverageFairClassifier(alpha=alpha, **options).fit(X, Y)
+        else:
+            after = frontier(X, Y, [alpha], **options).model(alpha)
+    told = [warning for warning in caught if warning.category is LevellingDownWarning]
+    low, high = (
+        worst_off_tenth(plain_rates(Y, fitted.decision_probability(X), "error"))
+        for fitted in (before, after)
+    )
+    change = after.certificate_.who_pays.worst_off
+    assert (change.before, change.after) == (pytest.approx(low), pytest.approx(high))
+    assert high > low + 1e-3 or alpha == 0.5
+    assert len(told) == (alpha < 0.5)
+    for warning in told:
+        assert f"{low:.3f} to {high:.3f}" in str(warning.message)
+        assert warning.filename == __file__
 
 
 # --- individuals without a rate, tasks without two labels ----------------------------------------

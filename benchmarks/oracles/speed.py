@@ -23,11 +23,11 @@ from sklearn.linear_model import LogisticRegression
 
 from averagefair import (
     ColumnGeneration,
+    Equal,
     ErrorRate,
     Learner,
     LogisticOracle,
     RegressionOracle,
-    Equal,
     Sample,
 )
 from averagefair.game.costs import Costs

@@ -29,11 +29,11 @@ from sklearn.exceptions import ConvergenceWarning
 from averagefair import (
     AverageFairClassifier,
     ColumnGeneration,
+    Equal,
     ErrorRate,
     ExponentiatedGradient,
     Learner,
     RegressionOracle,
-    Equal,
     Sample,
     frontier,
 )

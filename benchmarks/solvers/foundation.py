@@ -34,11 +34,11 @@ from threadpoolctl import threadpool_limits
 
 from averagefair import (
     AverageFairClassifier,
+    Equal,
     ErrorRate,
     ExponentiatedGradient,
     Learner,
     RegressionOracle,
-    Equal,
     Sample,
 )
 from averagefair.datasets import Split

@@ -383,8 +383,8 @@ def test_a_run_that_parts_from_its_record_says_so_and_goes_on(tmp_path):
         def __init__(self, step):
             self.step = step
 
-        def solve(self, learner, request, **options):
-            return rounds(10, step=self.step).solve(learner, request, **options)
+        def solve(self, learner, promise, **options):
+            return rounds(10, step=self.step).solve(learner, promise, **options)
 
     def run(step):
         fair = model(solver=Another(step), checkpoint=kept)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import sklearn
 
-from averagefair import InputError, Mixture, load
+from averagefair import Equal, InputError, Mixture, load
 from averagefair.persistence.container import MODEL
 from tests.support.model_files import WHO, contents
 from tests.support.small_fits import STRANGERS
@@ -60,6 +60,24 @@ def test_a_file_decides_as_it_did(path):
         assert figures[0] == figures[1]
     assert re.fullmatch(r"v\d+", path.parent.name)
     assert contents(path)[1]["version"] == int(path.parent.name[1:])
+
+
+MODELS = [path for path in FILES if "certificate" in facts_of(path)]
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_file_of_equal_rates_is_read_as_that_promise(path):
+    model, written = read(path), contents(path)[1]["certificate"]
+    known = model.certificate_
+    if "requested_alpha" not in written:
+        pytest.skip("written after release 0.1.0")
+    asked = [written[f"requested_{name}"] for name in ("alpha", "beta", "max_influence")]
+    assert model.promise_ == known.promise == Equal(*asked)
+    assert [model.alpha, model.beta, model.max_influence] == asked
+    # The file has the spread, which is twice what was reached if nobody is exempt.
+    np.testing.assert_equal(known.reached, np.nan if asked[1] else known.spread / 2)
+    assert known.who_pays is None
+    assert known.met == written["met"]
 
 
 EXTENDABLE = [path for path in FILES if "later labels" in facts_of(path)]

@@ -311,15 +311,16 @@ def test_a_loaded_model_is_a_fitted_estimator(tmp_path):
 
 
 @pytest.mark.parametrize("case", ["beta", "influence", "default slack", "list of one rate"])
-def test_the_request_comes_back_as_parameters(case, tmp_path):
+def test_the_promise_comes_back_as_parameters(case, tmp_path):
     known = fitted(case)
     same = there_and_back(known.model, tmp_path / "fair.model")
-    request = known.model.certificate_.promise
+    promise = known.model.certificate_.promise
     assert (same.alpha, same.beta, same.max_influence) == (
-        request.alpha,
-        request.beta,
-        request.max_influence,
+        promise.alpha,
+        promise.beta,
+        promise.max_influence,
     )
+    assert same.promise_ == promise
     assert same.rate == known.rate
 
 

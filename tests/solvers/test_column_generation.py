@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from averagefair import (
     AverageFairClassifier,
     ColumnGeneration,
+    Equal,
     ExponentiatedGradient,
     FalsePositiveRate,
     FiniteOracle,
     InputError,
     RegressionOracle,
-    Equal,
     StopReason,
     StumpOracle,
 )

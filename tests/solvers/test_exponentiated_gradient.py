@@ -12,13 +12,13 @@ from sklearn.linear_model import LinearRegression
 
 from averagefair import (
     AverageFairClassifier,
+    Equal,
     ErrorRate,
     ExponentiatedGradient,
     FalsePositiveRate,
     InputError,
     Learner,
     RegressionOracle,
-    Equal,
     Sample,
     StopReason,
     StumpOracle,
@@ -67,7 +67,8 @@ class TestAuditor:
         )
 
     def test_weight_two_is_priced_as_two_people_together(self):
-        twice, one = TwoSidedAuditor(np.ones(3), 0.1, 5.0), TwoSidedAuditor(np.array([1.0, 2.0]), 0.1, 5.0)
+        counts = np.ones(3), np.array([1.0, 2.0])
+        twice, one = (TwoSidedAuditor(own, slack=0.1, dual_bound=5.0) for own in counts)
         for _ in range(4):
             twice.update(np.array([0.3, 0.6, 0.6]), 0.5, 3.0)
             one.update(np.array([0.3, 0.6]), 0.5, 3.0)

@@ -64,7 +64,7 @@ def fit(name):
         warnings.simplefilter("ignore", ConvergenceWarning)  # few rounds, or few steps of lbfgs
         if solver == "frontier":
             own = {"oracle": ORACLES[oracle](), "solver": SOLVERS["columns"](int(rounds))}
-            return frontier(X, Y, alphas=[0.05, 0.1, 0.2], random_state=0, **own)
+            return frontier(X, Y, [0.05, 0.1, 0.2], random_state=0, **own)
         return AverageFairClassifier(
             alpha=0.1,
             oracle=ORACLES[oracle](),

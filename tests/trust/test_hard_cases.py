@@ -543,7 +543,8 @@ class TestAuditor:
 
     def test_a_long_game_of_huge_steps(self):
         """Each round moves theta by up to a million; the weights follow the last violations."""
-        auditor, draw = TwoSidedAuditor(np.ones(50), slack=1e-4, dual_bound=1e6), np.random.default_rng(0)
+        auditor = TwoSidedAuditor(np.ones(50), slack=1e-4, dual_bound=1e6)
+        draw = np.random.default_rng(0)
         for _ in range(300):
             auditor.update(draw.random(50), 0.5, 1e6)
             assert np.isfinite(auditor.multipliers()).all()
@@ -591,7 +592,7 @@ def test_any_l2_is_answered(l2):
 @pytest.mark.parametrize("case", ["units of 1e-12 to 1e12", "people of 1e-6 to 1e6"])
 def test_curves_audits_and_people_held_out(case):
     X, Y, fit, _ = CASES[case]()
-    curve = frontier(X, Y, alphas=[1e-4, 0.1], oracle=StumpOracle(), random_state=0, **fit)
+    curve = frontier(X, Y, [1e-4, 0.1], oracle=StumpOracle(), random_state=0, **fit)
     for point, alpha in zip(curve, curve.values, strict=True):
         rates = plain_rates(Y, curve.model(alpha).decision_probability(X), "error")
         assert np.ptp(rates) <= 2 * alpha + 1e-6

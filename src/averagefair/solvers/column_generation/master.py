@@ -368,7 +368,9 @@ class Master:
             if isinstance(limit, PersonLimit):
                 mine = np.flatnonzero((self.rows.limit == k) & (self.rows.person >= 0))
                 people = self.rows.person[mine]
-                over = limit.excess(solution.rates, solution.common_rates)
+                # Exempt people may be called back, so their rows count like all others.
+                everybody = limit.exempting(None)
+                over = everybody.excess(solution.rates, solution.common_rates)
                 over = space.to_host(space.xp.take(over, space.asarray(people)))
                 bound = np.broadcast_to(limit.upper, len(self.pool.constraints))[people]
                 near[mine] = over >= -_NEARLY_BINDING * np.abs(bound)
