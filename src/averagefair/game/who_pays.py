@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair._util.text import percent, plain
+from averagefair._util.text import figure, percent, plain
 from averagefair.errors import InputError
 from averagefair.game.worst_off import worst_off_mean
 
@@ -42,7 +42,7 @@ class Change:
         return self.after - self.before
 
     def __str__(self) -> str:
-        return f"{self.before:.3f} to {self.after:.3f} ({self.change:+.3f})"
+        return f"{figure(self.before)} to {figure(self.after)} ({figure(self.change, sign='+')})"
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,8 @@ def _one_rate(before: FloatArray, after: FloatArray, weights: FloatArray | None)
     change, total = after - before, weights.sum()
     rounding = 1e-9
 
-    def both(figure: Any) -> Change:
-        return Change(figure(before), figure(after))
+    def both(measure: Any) -> Change:
+        return Change(measure(before), measure(after))
 
     return WhoPays(
         better=float(weights[change < -NOTICEABLE - rounding].sum() / total),
