@@ -400,6 +400,97 @@ CASES |= {
     ),
 }
 
+# Promises, and the rates that people have today
+RATES = "person,rate,note\n" + "".join(f"{one},0.{one[-2:]},x\n" for one in IDS)
+AGAINST = (*FIT, "--worst-off", "0.1", "--against", "rates.csv")
+
+
+def rates(old="", new=""):
+    """Return the table of rates, with some text replaced."""
+    assert old in RATES
+    return {"rates.csv": RATES.replace(old, new, 1).encode()}
+
+
+CASES |= {
+    f"promises {' '.join(given)}": Case((*command, *given), says)
+    for command, given, says in [
+        (FIT, ("--alpha", "0.1", "--max-rate", "0.3"), ("--alpha cannot go", "--max-rate")),
+        (FIT, ("--alpha", "0.1", "--worst-off", "0.1"), ("--alpha cannot go", "--worst-off")),
+        (FIT, ("--price", "0.3"), ("--price cannot go", "--worst-off with --price")),
+        (FIT, ("--max-rate", "0.3", "--price", "1"), ("--price cannot go",)),
+        (FIT, ("--worst-off", "0.1", "--beta", "0.1"), ("--beta cannot go",)),
+        (
+            (*FIT, "--worst-off", "0.1"),
+            ("--price", "1", "--max-rate", "0.3"),
+            ("either --price (here 1.0) or --max-rate (here 0.3)", "a price trades"),
+        ),
+        (FIT, ("--minimax", "--alpha", "0.1"), ("--minimax", "--alpha", "Leave one")),
+        (FIT, ("--minimax", "--beta", "0.1"), ("--minimax", "--beta")),
+        (FIT, ("--worst-off", "1"), ("`--worst-off`", "1.0")),
+        (FIT, ("--worst-off", "0.1", "--price", "0"), ("`--price`", "0.0")),
+        (FIT, ("--max-rate", "1.5"), ("`--max-rate`", "1.5")),
+        (FIT, ("--no-harm", "-0.1"), ("`--no-harm`", "-0.1")),
+        (FIT, ("--max-rate", "0.001"), ("--max-rate=0.001 is below", "e.g. --max-rate=0.")),
+        (FIT, ("--who", "0"), ("--who", "1 or more")),
+        (FRONTIER, ("--prices", "0.1"), ("--prices cannot go", "--worst-off with --prices")),
+        (FRONTIER, ("--alphas", "0.1", "--max-rates", "0.3"), ("--alphas cannot go",)),
+        (FRONTIER, ("--worst-off", "0.1", "--alphas", "0.1"), ("--alphas cannot go",)),
+        (FRONTIER, ("--max-rates", "0.3,2"), ("`--max-rates`", "2.0")),
+        (FRONTIER, ("--max-rates", "0.001"), ("--max-rates=0.001 is below",)),
+        (FRONTIER, ("--worst-off", "0.1", "--prices", "1:x"), ("--prices must be", "'1:x'")),
+        (FRONTIER, ("--worst-off", "0.1", "--choice", "0.3"), ("--prices", "0.25", "got 0.3")),
+        (FRONTIER, ("--max-rate", "0.3"), ("--max-rates",)),
+    ]
+}
+CASES |= {
+    "today's rates without an id": Case(
+        (
+            *("fit", "people.csv", "-t", "task_*", "--ignore", "person", "-o", "out.model"),
+            *("--against", "rates.csv"),
+        ),
+        ("--against needs --id",),
+        rates(),
+    ),
+    "today's rate missing for a person": Case(
+        AGAINST,
+        cell(1, "person", "'person': people.csv", "001", name="people.csv"),
+        rates("001,0.01,x\n"),
+    ),
+    "today's rate of a stranger": Case(
+        (*FRONTIER, "--against", "rates.csv"),
+        cell(41, "person", "s1", name="rates.csv"),
+        rates("040,0.40,x\n", "040,0.40,x\ns1,0.1,\n"),
+    ),
+    "today's rate twice": Case(
+        AGAINST, cell(3, "person", "'002'", name="rates.csv"), rates("003,", "002,")
+    ),
+    "no column of rates": Case(
+        AGAINST, ("rates.csv", "'error' or 'rate'", "'score'"), rates("rate", "score")
+    ),
+    "one column for two rates": Case(
+        (*AGAINST, "--rate", "error", "--rate", "false-positive"),
+        ("rates.csv", "'false-positive'"),
+        rates("rate", "error"),
+    ),
+    "today's rates in percent": Case(
+        AGAINST, cell(2, "rate", "002", "got 25", "0.25", name="rates.csv"), rates("0.02", "25")
+    ),
+    "today's rates in words": Case(
+        AGAINST, cell(2, "rate", "'low'", "from 0 to 1", name="rates.csv"), rates("0.02", "low")
+    ),
+    "no rate of today known": Case(
+        AGAINST,
+        ("rates.csv", "all rates are blank"),
+        {"rates.csv": ("person,rate\n" + "".join(f"{one},\n" for one in IDS)).encode()},
+    ),
+    "no such table of rates": Case(AGAINST, ("rates.csv", "No such file")),
+    "an output that is today's rates": Case(
+        (*FRONTIER, "--table", "rates.csv", "--against", "rates.csv"),
+        ("rates.csv", "input", "another name"),
+        rates(),
+    ),
+}
+
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):

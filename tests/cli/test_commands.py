@@ -10,7 +10,20 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from averagefair import AverageFairClassifier, frontier, held_out, theory
+from averagefair import (
+    AverageFairClassifier,
+    Cap,
+    ColumnGeneration,
+    Equal,
+    Minimax,
+    RegressionOracle,
+    WorstOff,
+    frontier,
+    held_out,
+    theory,
+    who_pays,
+)
+from averagefair._util.text import plain
 from averagefair.datasets import make_synthetic
 from averagefair.persistence import load
 from tests.support.cli_runs import (
@@ -128,6 +141,75 @@ def test_a_request_not_met_exits_with_1_and_keeps_the_best_answer(shop, tmp_path
     assert "NOT met" in found["warnings"][0]
     assert "NOT met" in done.err
     assert not load(tmp_path / "m").certificate_.met
+
+
+FAST = ("--oracle", "regression", "--max-rounds", "40")
+
+
+@pytest.mark.parametrize(
+    ("options", "promise"),
+    [
+        (("--worst-off", "0.1"), WorstOff(0.1, price=0.25)),
+        (("--worst-off", "0.2", "--price", "0.5"), WorstOff(0.2, price=0.5)),
+        (("--worst-off", "0.1", "--max-rate", "0.4"), WorstOff(0.1, max_rate=0.4)),
+        (("--max-rate", "0.5", "--beta", "0.1"), Cap(0.5, beta=0.1)),
+        (("--minimax", "--no-harm", "0.3"), Minimax(no_harm=0.3)),
+        (("--no-harm", "0.4"), Equal(0.05, no_harm=0.4)),
+    ],
+    ids=str,
+)
+def test_every_promise_of_python_can_be_made(shop, tmp_path, options, promise):
+    args = ("fit", "people.csv", "-t", "task_*", "--id", "person", *FAST, *options)
+    told = strict(run(shop, *args, "-o", tmp_path / "m", "--json", code=None).out)
+    solver = ColumnGeneration(max_rounds=40)
+    made = {"promise": promise, "oracle": RegressionOracle(), "solver": solver, "random_state": 0}
+    python = AverageFairClassifier(**made).fit(X_TABLE, Y_TABLE, ids=IDS)
+    assert told["promise"] == told["certificate"]["promise"] == plain(promise.to_dict())
+    assert told["certificate"]["reached"] == pytest.approx(python.certificate_.reached, abs=1e-9)
+    assert told["certificate"]["who_pays"] == plain(python.certificate_.to_dict()["who_pays"])
+    assert load(tmp_path / "m").promise_ == promise
+    assert told["first_look"] is None  # 40 people and 8 tasks are too few to look at
+
+
+def test_people_are_compared_with_the_rates_they_have_today(shop, tmp_path):
+    today = {one: round(0.01 * place, 2) for place, one in enumerate(IDS)}
+    rows = [[one, "" if one == "007" else today[one], "note"] for one in reversed(IDS)]
+    write(tmp_path / "today.csv", ["person", "rate", "remark"], rows)
+    args = ("people.csv", "-t", "task_*", "--id", "person", "--worst-off", "0.1", *FAST)
+    args = ("fit", shop / args[0], *args[1:], "--against", "today.csv", "--who", "2", "-o", "m")
+    told = strict(run(tmp_path, *args, "--json", code=None).out)
+    said = run(tmp_path, *args, code=None).out
+    model = load(tmp_path / "m")
+    certificate = told["certificate"]
+    assert certificate["against_given"] is True
+    after = np.abs(Y - model.decision_probability(X_TABLE)).mean(axis=1)
+    before = np.array([np.nan if one == "007" else today[one] for one in IDS])
+    pays = who_pays(before, after)
+    assert pays.people == 39
+    assert certificate["who_pays"]["worst_off"]["after"] == pytest.approx(pays.worst_off.after)
+    assert certificate["who_pays"]["better"] == pytest.approx(pays.better)
+    (listed,) = told["who"]
+    order = np.argsort(after - before)
+    assert [one["name"] for one in listed["gain"]] == [IDS[place] for place in order[:2]]
+    lost = [IDS[place] for place in order[:39][::-1][:2]]
+    assert [one["name"] for one in listed["lose"]] == lost
+    for one in (*listed["gain"], *listed["lose"]):
+        assert one["before"] == today[one["name"]]
+        change = f"{one['after'] - one['before']:+.3f}"
+        assert re.search(rf"(?m)^ *{one['name']} +{one['before']:.3f} .* \{change}$", said)
+    assert "compared with the given rates" in said
+    assert fits_80_columns(said)
+
+
+def test_several_rates_have_lists_of_their_own(shop, tmp_path):
+    args = ("fit", "people.csv", "-t", "task_*", "--id", "person", "--alpha", "0.3", *FAST)
+    args = (*args, "--rate", "error", "--rate", "false-positive", "--who", "1")
+    write(tmp_path / "r.csv", ["person", "error", "false-positive"], [[i, 0.5, 0] for i in IDS])
+    args = (*args, "--against", tmp_path / "r.csv", "-o", tmp_path / "m")
+    told = strict(run(shop, *args, "--json", code=None).out)
+    assert [one["rate"] for one in told["who"]] == ["error", "false-positive"]
+    assert [len(one["gain"]) for one in told["who"]] == [1, 0]
+    assert "nobody gains, false-positive rate" in run(shop, *args, code=None).out
 
 
 # Predict
@@ -338,6 +420,63 @@ def test_the_curve_is_pythons(shop, traced):
             assert corner["error"][place] == pytest.approx(measured.error)
             assert corner["spread"][place] == pytest.approx(measured.spread)
     assert (shop / "curve.html").read_text(encoding="utf-8").lstrip().startswith("<!")
+
+
+@pytest.fixture(scope="module")
+def priced(shop, traced):
+    """A curve over prices with people and tasks held out, in JSON and in text."""
+    args = (
+        *("frontier", "both.csv", "--tasks", "task_*", "--new-tasks", "new_*", "--id", "person"),
+        *("--test", "others.csv", "--worst-off", "0.2", "--prices", "0.1,0.5", "--choice", "0.5"),
+        *("--oracle", "regression"),
+    )
+    told, said = together(
+        [
+            lambda: run(shop, *args, "--json", "-o", "p.html", "--model", "p.model"),
+            lambda: run(shop, *args, "--table", "p.csv"),
+        ]
+    )
+    return strict(told.out), said.out
+
+
+def test_a_curve_over_prices_says_who_pays_held_out(shop, priced):
+    told, said = priced
+    assert told["promise"] == WorstOff(0.2, price=0.5).to_dict()
+    assert [point["price"] for point in told["points"]] == [0.1, 0.5]
+    assert told["choice"]["price"] == 0.5
+    assert load(shop / "p.model").promise_ == WorstOff(0.2, price=0.5)
+    names = {"people": "new people", "tasks": "new tasks", "both": "new people and tasks"}
+    last = told["points"][1]
+    shown = {"training": last["who_pays"]}
+    shown |= {name: told["held_out"][key]["who_pays"][1] for key, name in names.items()}
+    for name, pays in shown.items():
+        worst, best = pays["worst_off"], pays["best_off"]
+        row = rf"(?m)^ *{name}  +{worst['before']:.3f} to {worst['after']:.3f}  "
+        assert re.search(row + rf"{best['before']:.3f} to {best['after']:.3f}", said), name
+    assert "Held out: error / mean rate of the worst-off tenth." in said
+    worst = shown[names["both"]]["worst_off"]["after"]
+    assert f"{told['held_out']['both']['error'][1]:.3f} / {worst:.3f}" in said
+    assert "Who pays at price = 0.5, compared with nothing asked:" in said
+    assert fits_80_columns(said)
+    table = read((shop / "p.csv").read_text())
+    assert table["price"] == ["0.1", "0.5"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--max-rates", "0.5:0.7:0.1", "--no-harm", "0.5"),
+        ("--worst-off", "0.1", "--max-rates", "0.6"),
+    ],
+    ids=" ".join,
+)
+def test_a_curve_over_caps_has_its_own_figure(shop, options):
+    args = ("frontier", "people.csv", "-t", "task_*", "--id", "person", *options)
+    done = run(shop, *args, "--oracle", "regression", "-o", "caps.html")
+    assert done.out.splitlines()[3].startswith("max rate   error")
+    assert "\nmax rate = 0.6: On the training people" in done.out
+    assert fits_80_columns(done.out)
+    assert "At this max rate" in (shop / "caps.html").read_text(encoding="utf-8")
 
 
 def test_a_report_to_standard_output_leaves_the_words_to_standard_error(shop, traced):

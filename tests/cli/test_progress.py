@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from averagefair import ColumnGeneration, Round, StumpOracle, frontier
+from averagefair import Cap, ColumnGeneration, Minimax, Round, StumpOracle, WorstOff, frontier
 from averagefair.cli import progress as line
 from averagefair.cli.progress import Clock, progress
 from tests.support.small_fits import model, people
@@ -70,6 +70,22 @@ def test_on_a_curve_those_alphas_are_done_that_are_larger(alpha, done, time):
     assert Clock(CURVE, 100).done(at(alpha)) == done
 
 
+@pytest.mark.parametrize(
+    ("promise", "value", "done"),
+    [
+        (Cap(), 0.5, 0),
+        (Cap(), 0.05, 2),
+        (WorstOff(), 0.02, 0),
+        (WorstOff(), 0.05, 1),
+        (WorstOff(), 0.2, 3),
+        (WorstOff(max_rate=0.3), 0.05, 2),
+    ],
+    ids=str,
+)
+def test_on_a_curve_those_values_are_done_that_are_easier(promise, value, done, time):
+    assert Clock(CURVE, 100, promise=promise).done(at(value)) == done
+
+
 def test_on_a_curve_nothing_is_told_before_the_first_alpha_is_done(time):
     clock = started(time, 30.0, CURVE, 100)
     assert clock.left(at(0.2, round=50)) == ("at most", np.inf)
@@ -109,6 +125,20 @@ def test_the_line_says_where_the_run_stands(time):
     assert "<1:30 left" in said
 
 
+@pytest.mark.parametrize(
+    ("promise", "begins"),
+    [
+        (None, "alpha 0.25 round"),
+        (Cap(), "max rate 0.25 round"),
+        (WorstOff(), "price 0.25 round"),
+        (Minimax(), "round 1 "),
+    ],
+    ids=str,
+)
+def test_the_line_names_the_figure_of_the_promise(promise, begins, time):
+    assert started(time, 1.0, [0.25], 100, promise=promise).describe(at(0.25)).startswith(begins)
+
+
 @pytest.mark.parametrize("gap", [np.inf, np.nan])
 def test_a_gap_that_is_not_known_is_left_out(gap, time):
     said = started(time, 1.0, [0.05], 100).describe(at(0.05, gap=gap))
@@ -136,10 +166,10 @@ def test_times_are_written_as_clocks_do(seconds, written, time):
 
 TYPICAL = {
     "a start": (at(0.31415, round=1, gap=np.inf), {}),
-    "a round": (at(0.05, round=12), {"alphas": [0.05], "max_rounds": 1000}),
-    "a late round": (at(0.025, round=1500), {"alphas": [0.025], "max_rounds": 10_000}),
-    "a curve": (at(0.02, round=123), {"alphas": CURVE, "time_limit": 7200.0}),
-    "a wide gap": (at(0.05, round=9, gap=12.3456), {"alphas": [0.05]}),
+    "a round": (at(0.05, round=12), {"values": [0.05], "max_rounds": 1000}),
+    "a late round": (at(0.025, round=1500), {"values": [0.025], "max_rounds": 10_000}),
+    "a curve": (at(0.02, round=123), {"values": CURVE, "time_limit": 7200.0}),
+    "a wide gap": (at(0.05, round=9, gap=12.3456), {"values": [0.05]}),
 }
 
 
@@ -147,7 +177,7 @@ TYPICAL = {
 def test_the_line_and_the_bar_fit_a_terminal_of_80_columns(spent, time):
     widths = {}
     for name, (now, options) in TYPICAL.items():
-        clock = started(time, spent, **({"alphas": [0.05], "max_rounds": 1000} | options))
+        clock = started(time, spent, **({"values": [0.05], "max_rounds": 1000} | options))
         widths[name] = len(clock.describe(now))
     assert max(widths.values()) + len(" ") + 6 <= 80, widths
 

@@ -211,7 +211,8 @@ def test_a_terminal_sees_progress_and_standard_output_stays_clean(tmp_path):
         assert re.search(r"alpha 0\.\d+ round \d+ error 0\.\d+ spread 0\.\d+", text)
     assert "left" in shown
     assert "\x1b" not in out
-    assert out.startswith("80 people, 15 tasks, 10 features")
+    assert out.startswith("With nothing asked, on 80 held-out people and 15 tasks: ")
+    assert "\n80 people, 15 tasks, 10 features" in out
     assert quiet == ""
 
 

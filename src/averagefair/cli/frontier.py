@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -10,12 +11,30 @@ import typer
 
 from averagefair._util.text import exactly, figure, table
 from averagefair.cli import options as given
-from averagefair.cli.console import ENDED_EARLY, NOT_MET, answer, command_line, wrapped
+from averagefair.cli.console import (
+    ENDED_EARLY,
+    NOT_MET,
+    WIDTH,
+    answer,
+    command_line,
+    wrapped,
+)
 from averagefair.cli.joining import check_streams
 from averagefair.cli.progress import progress
+from averagefair.cli.promised import (
+    LISTS,
+    check_against,
+    each_pays,
+    in_options,
+    look_facts,
+    pays_table,
+    read_against,
+    varied,
+)
 from averagefair.cli.training_input import TrainingInput, read_training_input
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import STREAM
+from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output, write_table, write_whole
 
 
@@ -24,8 +43,30 @@ def frontier(
     tasks: given.Tasks,
     output: given.Report = None,
     alphas: Annotated[
-        str, typer.Option(help="Alphas: first:last:step, or a list such as 0.02,0.05,0.1.")
-    ] = "0.02:0.22:0.01",
+        str | None,
+        typer.Option(
+            help="Alphas of equal rates: first:last:step, or a list such as 0.02,0.05,0.1.",
+            show_default="0.02:0.22:0.01",
+        ),
+    ] = None,
+    max_rates: Annotated[
+        str | None,
+        typer.Option(
+            help="Caps, written like --alphas, in place of equal rates: nobody's rate is above the "
+            "cap; with --worst-off, their mean rate is not."
+        ),
+    ] = None,
+    worst_off: given.WorstOff = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            help="Prices, written like --alphas, with --worst-off: points of overall error that a "
+            "point of the worst-off's mean rate is worth.",
+            show_default="0.05,0.1,0.25,0.5,1",
+        ),
+    ] = None,
+    no_harm: given.NoHarm = None,
+    against: given.Against = None,
     test: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Table of held-out people, with the same columns."),
@@ -39,7 +80,8 @@ def frontier(
         ),
     ] = None,
     choice: Annotated[
-        float | None, typer.Option(help="Alpha to describe in words. Default: the middle one.")
+        float | None,
+        typer.Option(help="Alpha, cap or price to describe in words. Default: the middle one."),
     ] = None,
     labels: given.Labels = None,
     test_labels: Annotated[
@@ -74,9 +116,9 @@ def frontier(
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
-    """Learn at many alphas and show what each one costs, on training and held-out data.
+    """Learn at many alphas, caps or prices; show what each costs and who pays, also held out.
 
-    Exit code 1: some alpha was not reached. Exit code 4: the run ended early, by --time-limit,
+    Exit code 1: some promise is not kept. Exit code 4: the run ended early, by --time-limit,
     --max-rounds, Ctrl-C or SIGTERM; the best answers so far are written.
 
     Example: averagefair frontier people.csv --tasks 'task_*' --id person --test others.csv
@@ -85,18 +127,29 @@ def frontier(
     from averagefair.evaluation.generalisation import generalisation
     from averagefair.frontier import frontier as solve
 
-    grid = read_alphas(alphas)
+    promise, grid = varied(
+        alphas,
+        max_rates,
+        prices,
+        beta=beta,
+        max_influence=max_influence,
+        worst_off=worst_off,
+        no_harm=no_harm,
+    )
+    figure_name = promise.parameter
     if choice is not None and not np.isclose(grid, choice, rtol=0.0, atol=1e-9).any():
         raise InputError(
-            f"--choice must be one of the alphas, {', '.join(map(str, grid))}; got {choice}."
+            f"--choice must be one of the {LISTS[figure_name]}, {', '.join(map(str, grid))}; got "
+            f"{choice}."
         )
+    check_against(against, id_column)
     if test_labels is None and not (test is None or labels is None):
         raise InputError("with --labels, --test needs a table of labels too: add --test-labels.")
     if test_labels is not None and (test is None or labels is None):
         raise InputError("--test-labels needs --test and --labels: add these, or leave it out.")
     outputs = Outputs(output, curve_table, model, extendable, title)
-    outputs.check([data, labels, test, test_labels], as_json=as_json)
-    check_streams(data, labels, test, test_labels)
+    outputs.check([data, labels, test, test_labels, against], as_json=as_json)
+    check_streams(data, labels, test, test_labels, against)
     kept = given.checkpoint(checkpoint, resume, checkpoint_every)
     people = read_training_input(
         data,
@@ -108,28 +161,36 @@ def frontier(
         new_tasks=new_tasks,
     )
     new = _held_out(people, test, test_labels, id_column)
+    known_rates, rate_files = read_against(against, people, given.rates(rate))
     columns = given.SolverName.columns
     how = given.solver(columns, max_rounds, time_limit)
-    with progress(
-        not quiet and not as_json, grid, max_rounds=how.max_rounds, time_limit=time_limit
-    ) as callback:
+    with (
+        in_options(**LISTS),
+        progress(
+            not quiet and not as_json,
+            grid,
+            max_rounds=how.max_rounds,
+            time_limit=time_limit,
+            promise=promise,
+        ) as callback,
+    ):
         curve = solve(
             people.X,
             people.Y,
             grid,
+            promise=promise,
             rate=given.rates(rate),
             oracle=given.mapped(feature_map, given.oracle(oracle, l2), people.n),
             solver=how,
-            beta=beta,
-            max_influence=max_influence,
             random_state=given.seed(seed),
             callback=callback,
             ids=people.names,
+            against=known_rates,
             checkpoint=kept,
         )
     chosen = curve.at(curve.values[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
-    outputs.write(curve, chosen, tested, people, id_column)
+    outputs.write(curve, chosen, tested, people, id_column, rate_files)
     early = any(given.ended_early(point.certificate, columns, max_rounds) for point in curve)
     lines = [*_lines(curve, chosen, tested, people, rate), *outputs.lines(chosen)]
     answer(
@@ -165,7 +226,13 @@ class Outputs:
             raise InputError("--extendable needs --model: name a model file, e.g. fair.model.")
 
     def write(
-        self, curve: Any, chosen: Any, tested: Any, people: TrainingInput, id_column: str | None
+        self,
+        curve: Any,
+        chosen: Any,
+        tested: Any,
+        people: TrainingInput,
+        id_column: str | None,
+        others: Sequence[FileTable],
     ) -> None:
         """Write all files."""
         if self.model is not None:
@@ -182,7 +249,7 @@ class Outputs:
                 measured=tested,
                 choice=chosen.value,
                 title=self.title or f"Fairness and error: {people.source}",
-                settings={"command": command_line(), **given.origin(people.files)},
+                settings={"command": command_line(), **given.origin([*people.files, *others])},
             )
             write_whole(self.report, page.encode())
         if self.table is not None:
@@ -194,7 +261,8 @@ class Outputs:
 
     def lines(self, chosen: Any) -> list[str]:
         """Return a line for each file."""
-        lines = [f"saved: {self.model}, the model of alpha {chosen.value:g}"] if self.model else []
+        which = f"{chosen.promise.parameter.replace('_', ' ')} {chosen.value:g}"
+        lines = [f"saved: {self.model}, the model of {which}"] if self.model else []
         lines += [f"report: {self.report}"] if self.report else []
         return lines + ([f"table: {self.table}"] if self.table else [])
 
@@ -202,14 +270,72 @@ class Outputs:
 def _lines(
     curve: Any, chosen: Any, tested: Any, people: TrainingInput, rate: list[str]
 ) -> list[str]:
-    lines = [wrapped(people.size), f"rate: {', '.join(rate)}", str(curve)]
+    look = curve.first_look
+    lines = [] if look is None else [wrapped(look.statement())]
+    lines += [wrapped(people.size), f"rate: {', '.join(rate)}", curve_text(curve)]
+    which = f"{curve.parameter.replace('_', ' ')} = {chosen.value:g}"
     if tested is not None:
-        lines.append(f"\n{_explain(tested)}\n{tested_table(tested)}")
-    return [*lines, "", wrapped(f"alpha = {chosen.value:g}: {chosen.statement()}")]
+        lines.append(f"\n{_explain(curve, tested)}\n{tested_table(curve, tested)}")
+        rows = _pays(curve, chosen, tested)
+        if rows:
+            against = "today's rates" if chosen.certificate.against_given else "nothing asked"
+            lines.append(f"\nWho pays at {which}, compared with {against}:\n{pays_table(rows)}")
+    return [*lines, "", wrapped(f"{which}: {chosen.statement()}")]
 
 
-def _explain(tested: Any) -> str:
+def _pays(curve: Any, chosen: Any, tested: Any) -> list[tuple[str, Any]]:
+    """Return who pays at the chosen point, by the name of the people and tasks."""
+    from averagefair.evaluation.generalisation import CORNERS
+
+    place = curve.points.index(chosen)
+    rows = [(CORNERS["training"], chosen.who_pays)]
+    for name, corner in tested.corners.items():
+        if name != "training" and corner.who_pays:
+            rows.append((CORNERS[name], corner.who_pays[place]))
+    return [(name, pays) for name, pays in rows if pays is not None]
+
+
+MOST_IMPORTANT = (
+    *("error", "spread", "reached", "worst_off", "better", "worse", "coin_flips", "outside"),
+    *("common_rate", "gap", "columns", "seconds"),
+)
+
+
+def curve_text(curve: Any) -> str:
+    """Return the curve's table with the most important columns, as many as fit 80 columns.
+
+    The JSON and --table have all columns.
+    """
+    columns = curve.to_dict()
+    for name in ("gap", "coin_flips"):
+        if np.isnan(columns[name]).all():
+            del columns[name]  # unknown at every point
+    cells = {name: [_cell(name, part) for part in column] for name, column in columns.items()}
+    shown = [curve.parameter]
+    for name in MOST_IMPORTANT:
+        kept = [own for own in cells if own in {*shown, name}]
+        head = [own.replace("_", " ") for own in kept]
+        made = table(head, zip(*(cells[own] for own in kept), strict=True))
+        if len(made.splitlines()[0]) <= WIDTH:
+            shown, text = kept, made
+    free = curve.unconstrained
+    return f"{text}\nunconstrained: error {free.error:.4f}, spread {free.spread:.4f}"
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(figure(part, 4) for part in value)
+    if name in ("alpha", "max_rate", "price"):
+        return exactly(value)
+    if name in ("outside", "better", "worse"):
+        return f"{value:.1%}"
+    return str(value) if name == "columns" else figure(value, 2 if name == "seconds" else 4)
+
+
+def _explain(curve: Any, tested: Any) -> str:
     """Explain the columns of the held-out table."""
+    if curve.parameter != "alpha":
+        return wrapped("Held out: error / mean rate of the worst-off tenth.")
     text = "Held out: error / distance from a common rate that covers 95% of the people"
     fresh = [name for name, corner in tested.corners.items() if not corner.learned_tasks]
     if fresh:
@@ -230,41 +356,17 @@ def _facts(curve: Any, chosen: Any, tested: Any, people: TrainingInput) -> dict[
         "tasks": people.task_names,
         "features": people.feature_names,
         "unconstrained": {"error": free.error, "spread": free.spread},
-        "points": [point.to_dict() | {"met": point.certificate.met} for point in curve],
+        "promise": chosen.promise.to_dict(),
+        "first_look": look_facts(curve.first_look),
+        "points": [point.to_dict() | _kept(point.certificate.to_dict()) for point in curve],
         "held_out": {name: asdict(corner) for name, corner in corners.items()},
-        "choice": {"alpha": chosen.value, "statement": chosen.statement()},
+        "choice": {curve.parameter: chosen.value, "statement": chosen.statement()},
     }
 
 
-def read_alphas(text: str) -> list[float]:
-    """Read "first:last:step", ends included, or "a,b,c".
-
-    Examples
-    --------
-    >>> read_alphas("0.02:0.04:0.01"), read_alphas("0.1, 0.2")
-    ([0.02, 0.03, 0.04], [0.1, 0.2])
-    """
-    try:
-        parts = [float(part) for part in text.replace(":", ",").split(",")]
-    except ValueError:
-        parts = []
-    if not parts or (":" in text and (len(parts) != 3 or "," in text)):
-        raise InputError(
-            "--alphas must be first:last:step, e.g. 0.02:0.22:0.01, or a list such as 0.05,0.1; "
-            f"got {text!r}."
-        )
-    if ":" not in text:
-        return parts
-    first, last, step = parts
-    if not (step > 0 and first <= last <= 0.5):
-        raise InputError(
-            "--alphas must go up from first to last, 0.5 at most, by a step > 0, e.g. "
-            f"0.02:0.22:0.01; got {text!r}."
-        )
-    if (last - first) / step >= 1000:
-        raise InputError(f"--alphas lists more than 1000 values: {text!r}. Use a larger step.")
-    count = int((last - first) / step + 1e-9) + 1
-    return [round(first + step * number, 10) for number in range(count)]
+def _kept(certificate: dict[str, Any]) -> dict[str, Any]:
+    """Return what a point's certificate adds to its row."""
+    return {name: certificate[name] for name in ("met", "promise", "reached", "who_pays")}
 
 
 def _held_out(
@@ -304,33 +406,39 @@ def _refuse_known(people: TrainingInput, others: TrainingInput) -> None:
         )
 
 
-def tested_table(tested: Any) -> str:
-    """Return the held-out table, a row for each alpha and a column for each corner.
+def tested_table(curve: Any, tested: Any) -> str:
+    """Return the held-out table, a row for each value and a column for each corner.
 
-    The corners are new people, new tasks, and both. A cell shows the error and the distance from a
-    common rate that covers 95% of the people. On new tasks it also shows the floor: this distance
-    if all true rates were equal.
+    The corners are new people, new tasks, and both. A cell shows the error. For equal rates it also
+    shows the distance from a common rate that covers 95% of the people and, on new tasks, the
+    floor: this distance if all true rates were equal. For other promises it shows the mean rate of
+    the worst-off tenth.
     """
     from averagefair.evaluation.generalisation import CORNERS
 
     corners = {name: corner for name, corner in tested.corners.items() if name != "training"}
-    head = ["alpha", *(CORNERS[name] for name in corners)]
+    equal = curve.parameter == "alpha"
+    head = [curve.parameter.replace("_", " "), *(CORNERS[name] for name in corners)]
     rows = [
         [
-            exactly(alpha),
+            exactly(value),
             *(
-                " / ".join(figure(part[k]) for part in _shown(corner))
+                " / ".join(map(figure, _shown(corner, place, equal=equal)))
                 for corner in corners.values()
             ),
         ]
-        for k, alpha in enumerate(tested.training.value)
+        for place, value in enumerate(tested.training.value)
     ]
     return table(head, rows)
 
 
-def _shown(corner: Any) -> tuple[Any, ...]:
-    both = corner.error, corner.near
-    return both if corner.learned_tasks else (*both, corner.floor)
+def _shown(corner: Any, place: int, *, equal: bool) -> list[float]:
+    if not equal:
+        pays = each_pays(corner.who_pays[place]) if corner.who_pays else ()
+        worst = max((own.worst_off.after for own in pays), default=np.nan)
+        return [corner.error[place], worst]
+    both = [corner.error[place], corner.near[place]]
+    return both if corner.learned_tasks else [*both, corner.floor[place]]
 
 
 def flat(curve: Any) -> dict[str, list[Any]]:

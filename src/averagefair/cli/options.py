@@ -117,7 +117,34 @@ Rates = Annotated[
         "at once.",
     ),
 ]
-Beta = Annotated[float, typer.Option(help="Share of people allowed outside alpha.")]
+WorstOff = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of the people who count as worst-off, such as 0.1. Their mean rate is lowered, "
+        "in place of equal rates.",
+    ),
+]
+NoHarm = Annotated[
+    float | None,
+    typer.Option(
+        metavar="TOL",
+        help="Most that anybody's rate may rise above their rate with nothing asked, or above "
+        "--against. Default: no such promise.",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Table of the rates that people have today, joined by --id: column 'rate', or a "
+        "column named like each --rate. Who pays, and --no-harm, compare with them. Default: the "
+        "rates with nothing asked.",
+    ),
+]
+Beta = Annotated[
+    float, typer.Option(help="Share of people allowed outside alpha or above max-rate.")
+]
 MaxInfluence = Annotated[
     float | None,
     typer.Option(

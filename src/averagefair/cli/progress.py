@@ -10,16 +10,18 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from averagefair.game.promises import Promise
     from averagefair.game.solution import Callback, Round
 
 
 @contextmanager
 def progress(
     shown: bool,
-    alphas: Sequence[float],
+    values: Sequence[float],
     *,
     max_rounds: int,
     time_limit: float | None = None,
+    promise: Promise | None = None,
 ) -> Iterator[Callback | None]:
     """Show a solver's progress on standard error while the block runs.
 
@@ -28,21 +30,24 @@ def progress(
     Parameters
     ----------
     shown : bool
-    alphas : sequence of float
-        The alphas to solve; a solver takes the largest first.
+    values : sequence of float
+        The values of the promise's figure to solve, such as alphas; a solver takes the easiest
+        first.
     max_rounds : int
-        The limit for each alpha.
+        The limit for each value.
     time_limit : float, optional
-        The limit in seconds, for all alphas together.
+        The limit in seconds, for all values together.
+    promise : Promise, optional
+        The promise whose values they are. Default: equal rates.
     """
     with bar(shown) as say:
         if say is None:
             yield None
             return
-        clock = Clock(alphas, max_rounds, time_limit)
+        clock = Clock(values, max_rounds, time_limit, promise)
 
         def show(now: Round) -> None:
-            share = clock.done(now) / len(alphas) if len(alphas) > 1 else None
+            share = clock.done(now) / len(values) if len(values) > 1 else None
             say(clock.describe(now), share)
 
         yield show
@@ -78,32 +83,38 @@ class Clock:
 
     Parameters
     ----------
-    alphas, max_rounds, time_limit
+    values, max_rounds, time_limit, promise
         As for :func:`progress`.
     """
 
     def __init__(
-        self, alphas: Sequence[float], max_rounds: int, time_limit: float | None = None
+        self,
+        values: Sequence[float],
+        max_rounds: int,
+        time_limit: float | None = None,
+        promise: Promise | None = None,
     ) -> None:
-        self.alphas, self.max_rounds, self.time_limit = sorted(alphas), max_rounds, time_limit
+        self.values, self.max_rounds, self.time_limit = sorted(values), max_rounds, time_limit
+        self.figure = "alpha" if promise is None else promise.parameter.replace("_", " ")
+        self.sign = 1.0 if promise is not None and promise.less_is_easier else -1.0
         self.start = perf_counter()
 
     def done(self, now: Round) -> int:
-        """Return how many alphas are done: all that are larger than the current alpha."""
-        return sum(alpha > now.value + 1e-12 for alpha in self.alphas)
+        """Return how many values are done: all that are easier, such as a larger alpha."""
+        return sum(self.sign * (now.value - value) > 1e-12 for value in self.values)
 
     def left(self, now: Round) -> tuple[str, float]:
         """Return "about" or "at most", and a number of seconds.
 
-        On a curve, the time of the finished alphas gives an estimate. For one alpha, the number of
+        On a curve, the time of the finished values gives an estimate. For one value, the number of
         rounds is unknown. Then the limits give a bound, at the average time per round so far.
         """
         spent = perf_counter() - self.start
         bounds = [] if self.time_limit is None else [max(0.0, self.time_limit - spent)]
-        if len(self.alphas) == 1:
+        if len(self.values) == 1:
             bounds.append(spent / now.round * (self.max_rounds - now.round))
         elif self.done(now):
-            about = spent / self.done(now) * (len(self.alphas) - self.done(now))
+            about = spent / self.done(now) * (len(self.values) - self.done(now))
             if about <= min(bounds, default=math.inf):
                 return "about", about
         return "at most", min(bounds, default=math.inf)
@@ -117,10 +128,8 @@ class Clock:
         sign = "~" if kind == "about" else "<"
         left = f" {sign}{in_minutes(seconds)} left" if math.isfinite(seconds) else ""
         gap = f" gap {now.gap:.2g}" if math.isfinite(now.gap) else ""
-        return (
-            f"alpha {now.value:.3g} round {now.round} error {now.error:.3f} "
-            f"spread {now.spread:.3f}{gap}{left}"
-        )
+        figure = f"{self.figure} {now.value:.3g} " if self.figure else ""
+        return f"{figure}round {now.round} error {now.error:.3f} spread {now.spread:.3f}{gap}{left}"
 
 
 def in_minutes(seconds: float) -> str:

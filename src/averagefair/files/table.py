@@ -207,6 +207,20 @@ class FileTable:
         rule = "a decision must be 0, 1, or the chance of deciding 1"
         return self._between(names, rule, ends_only=False)
 
+    def rates(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of rates, shape (n, names): from 0 to 1, or NaN where blank."""
+        rule, remedy = "a rate must be a number from 0 to 1, or blank", "Write 25% as 0.25"
+        out = self._numbers(names, rule, remedy)
+        wrong = ~np.isnan(out) & ~((out >= 0) & (out <= 1))
+        if wrong.any():
+            row, column = map(int, np.argwhere(wrong)[0])
+            self.refuse(row, names[column], f"{rule}; got {digits(out[row, column])}. {remedy}")
+        if np.isnan(out).all():
+            raise InputError(
+                f"{self.source}: all rates are blank. Fill in the rates that are known."
+            )
+        return out
+
     def words(self, name: str, option: str) -> list[str | None]:
         """Return a column as words; None where blank."""
         cells = self.values(name, option)
