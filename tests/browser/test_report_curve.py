@@ -1,4 +1,4 @@
-"""The report of a curve in a real browser: the page shows the curve's figures at every alpha."""
+"""The report of a curve in a real browser: the page shows the curve's figures at every point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 
-from averagefair import UndefinedRateWarning, frontier
+from averagefair import Cap, UndefinedRateWarning, WorstOff, frontier
 from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import frontier_report
 from tests.support.browser_pages import (
@@ -59,9 +59,9 @@ def demo(tmp_path_factory):
 def assert_point(page, curve, place, X, Y):
     """Compare everything that follows the slider with the models."""
     point = curve[place]
-    assert page.input_value("#alpha") == str(place)
-    assert page.text_content("#alpha-value") == f"{point.value:g}"
-    assert page.get_attribute("#alpha", "aria-valuetext") == f"alpha {point.value:g}"
+    assert page.input_value("#value") == str(place)
+    assert page.text_content("#shown-value") == f"{point.value:g}"
+    assert page.get_attribute("#value", "aria-valuetext") == f"alpha {point.value:g}"
     assert page.text_content("#statement") == point.statement()
     common = np.atleast_1d(point.certificate.common_rate)
     for name, value in point.to_dict().items():
@@ -94,13 +94,13 @@ def assert_marker(page, curve, place):
     across, up = drawn.pixel()
     for tone, value in (("blue", curve[place].error), ("grey", curve[place].coin_flips)):
         ((x, y),) = drawn.circles(tone, 6)
-        assert drawn.across(x) == pytest.approx(curve[place].alpha, abs=0.2 * across)
+        assert drawn.across(x) == pytest.approx(curve[place].value, abs=0.2 * across)
         assert drawn.up(y) == pytest.approx(value, abs=0.2 * up)
     marks = [(drawn.across(x), drawn.up(y)) for x, y in drawn.circles("blue", 3)]
     expected = [(point.value, point.error) for point in curve]
     np.testing.assert_allclose(marks, expected, atol=0.2 * max(across, up))
-    assert drawn.upright() == [pytest.approx(curve[place].alpha, abs=0.2 * across)]
-    assert f"At alpha {curve[place].alpha:g} " in drawn.drawn["name"]
+    assert drawn.upright() == [pytest.approx(curve[place].value, abs=0.2 * across)]
+    assert f"At alpha {curve[place].value:g} " in drawn.drawn["name"]
 
 
 def assert_histogram(page, curve, place, k=0):
@@ -122,8 +122,10 @@ def assert_histogram(page, curve, place, k=0):
         assert surely <= round(count) <= maybe
     outline = [height for letter, _, height in drawn.line("red") if letter == "V"][:-1]
     assert np.round(outline).sum() == np.count_nonzero(~np.isnan(free))
-    common = np.atleast_1d(curve[place].certificate.common_rate)[k]
-    assert drawn.upright() == [pytest.approx(common, abs=0.2 * across)]
+    known = curve[place].certificate
+    common = np.atleast_1d(known.common_rate)[k]
+    marked = known.reached if np.isnan(common) else common  # other promises have no common rate
+    assert drawn.upright() == [pytest.approx(marked, abs=0.2 * across)]
 
 
 def assert_worst_off(page, curve, place, names, k=0, most=50):
@@ -178,7 +180,7 @@ def test_the_slider_shows_every_point(browser, whole):
 def test_the_slider_by_keyboard(browser, whole):
     X, Y, _, curve, _, path = whole
     with opened(browser, path) as page:
-        page.focus("#alpha")
+        page.focus("#value")
         for key, place in (
             ("ArrowLeft", 2),
             ("ArrowDown", 1),
@@ -189,7 +191,7 @@ def test_the_slider_by_keyboard(browser, whole):
             ("ArrowRight", 4),
         ):
             page.keyboard.press(key)
-            assert page.input_value("#alpha") == str(place)
+            assert page.input_value("#value") == str(place)
             assert page.text_content("#statement") == curve[place].statement()
             assert_marker(page, curve, place)
         assert_point(page, curve, 4, X, Y)
@@ -282,6 +284,106 @@ def test_what_carries_over_is_that_of_generalisation(browser, whole):
                 np.testing.assert_allclose(line, known, atol=0.2 * drawn.pixel()[1])
 
 
+# Who pays.
+
+
+def assert_pays(page, curves, place):
+    """Check the table and the charts of who pays: pairs of a curve and its measurements."""
+    groups = iter(page.locator("#who-pays tbody").all())
+    for name in curves[0][1].corners:
+        drawn = Chart(page, f"[data-pays={name}]")
+        for (curve, test), tone in zip(curves, ("blue", "orange"), strict=False):
+            corner = test.corners[name]
+            head, *lines = next(groups).locator("tr").all()
+            assert len(lines) == len(curve)
+            assert f"(by {curve.parameter.replace('_', ' ')})" in head.text_content()
+            for value, error, pays, line in zip(
+                curve.values, corner.error, corner.who_pays, lines, strict=True
+            ):
+                shown, *cells = line.locator("th, td").all_text_contents()
+                assert float(shown) == pytest.approx(value)
+                worst, best = pays.worst_off, pays.best_off
+                expected = (error, worst.before, worst.after, best.before, best.after)
+                for cell, figure in zip(cells, expected, strict=False):
+                    assert_written(cell, figure, 3)
+                for cell, share in zip(cells[5:], (pays.better, pays.worse), strict=True):
+                    assert float(cell.removesuffix("%")) == pytest.approx(100 * share, abs=0.051)
+            line = [(x, y) for _, x, y in drawn.line(tone)]
+            changes = [(pays.mean.change, pays.worst_off.change) for pays in corner.who_pays]
+            np.testing.assert_allclose(line, changes, atol=0.2 * max(drawn.pixel()))
+        ((x, y),) = drawn.circles("blue", 6)
+        now = curves[0][1].corners[name].who_pays[place]
+        assert drawn.across(x) == pytest.approx(now.mean.change, abs=0.2 * drawn.pixel()[0])
+        assert drawn.up(y) == pytest.approx(now.worst_off.change, abs=0.2 * drawn.pixel()[1])
+    assert next(groups, None) is None
+
+
+@pytest.fixture(scope="module")
+def beside(whole):
+    """A curve over prices of the same people, and its measurements."""
+    X, Y, held_out, *_ = whole
+    promise = WorstOff(0.2)
+    curve = frontier(X, Y, [0.1, 0.25, 0.5], promise=promise, solver=QUICK, random_state=0)
+    return curve, generalisation(curve, **held_out)
+
+
+def test_who_pays_is_shown_for_both_curves(browser, whole, beside, save):
+    _, Y, held_out, curve, *_ = whole
+    own = curve, generalisation(curve, **held_out)
+    text = frontier_report(
+        curve, Y, measured=own[1], beside=beside[0], beside_measured=beside[1], choice=0.05
+    )
+    with opened(browser, save("beside", text)) as page:
+        assert_pays(page, [own, beside], 1)
+        move_slider(page, 4)
+        assert_pays(page, [own, beside], 4)
+        wrong = [beside, own]
+        with pytest.raises(AssertionError):
+            assert_pays(page, wrong, 1)
+
+
+def test_a_curve_over_prices(browser, whole, beside, save):
+    X, Y, *_ = whole
+    curve, test = beside
+    page_of = save("prices", frontier_report(curve, Y, measured=test))
+    for width in (1200, 360):
+        with opened(browser, page_of, width=width) as page:
+            for place in (1, 0, 2):
+                move_slider(page, place)
+                point = curve[place]
+                assert page.get_attribute("#value", "aria-valuetext") == f"price {point.value:g}"
+                assert page.text_content("#statement") == point.statement()
+                assert_written(
+                    page.text_content("[data-figure=reached]"), point.certificate.reached
+                )
+                assert_written(page.text_content("[data-figure=error]"), point.error)
+                assert_histogram(page, curve, place)
+                assert_worst_off(page, curve, place, list(X.index))
+                assert_pays(page, [beside], place)
+            assert page.locator("[data-figure=coin_flips], [data-figure=common_rate]").count() == 0
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            text = page.text_content("main")
+            for word in ("coin flips", "alpha", "undefined", "NaN"):
+                assert word not in text, word
+
+
+def test_a_curve_over_caps(browser, whole, save):
+    X, Y, held_out, *_ = whole
+    options = {"promise": Cap(beta=0.1), "rate": BOTH, "solver": QUICK, "random_state": 0}
+    curve = frontier(X, Y, [0.5, 0.7], **options)
+    test = generalisation(curve, **held_out)
+    with opened(browser, save("caps", frontier_report(curve, Y, measured=test))) as page:
+        for place in (0, 1):
+            move_slider(page, place)
+            assert page.text_content("#shown-value") == f"{curve[place].value:g}"
+            assert_written(
+                page.text_content("[data-figure=reached]"), curve[place].certificate.reached
+            )
+            outside = float(page.text_content("[data-figure=outside]").removesuffix("%"))
+            assert outside == pytest.approx(100 * curve[place].certificate.outside, abs=0.051)
+            assert_pays(page, [(curve, test)], place)
+
+
 def test_the_page_of_the_demo(browser, demo):
     said, path = demo
     with opened(browser, path) as page:
@@ -327,8 +429,9 @@ def test_the_table_of_tasks_stays_sorted_and_searched_as_the_slider_moves(browse
     ("part", "change"),
     [
         ("figures", lambda data: data["points"][CHOICE].update(error=0.3)),
+        ("figures", lambda data: data["points"][CHOICE]["shown"]["error"].__setitem__(0, "0.3000")),
         ("marker", lambda data: data["points"][1].update(error=0.3)),
-        ("marker", lambda data: data["points"][CHOICE].update(alpha=0.2)),
+        ("marker", lambda data: data["points"][CHOICE].update(value=0.2)),
         ("words", lambda data: data["points"][CHOICE].update(statement="It costs nothing.")),
         ("certificate", lambda data: data["points"][CHOICE]["certificate"].pop()),
         ("histogram", lambda data: data["rates"][0]["histograms"][CHOICE].reverse()),
@@ -371,7 +474,7 @@ def test_a_curve_of_one_alpha(browser, save):
     X, Y, curve = learned("error", 0.0, [0.1])
     with opened(browser, save("one", frontier_report(curve, Y))) as page:
         assert_point(page, curve, 0, X, Y)
-        page.focus("#alpha")
+        page.focus("#value")
         page.keyboard.press("ArrowRight")
         assert_point(page, curve, 0, X, Y)
         assert page.locator("#held-out").count() == 0

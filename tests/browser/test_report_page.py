@@ -48,7 +48,7 @@ HOSTILE = [
     "&lt;i&gt;&amp;",
 ]
 LONG = "x" * 60
-CONTROLS = ["#alpha", "#per-task-search", "#people-search", "#tasks-search", ".pager button"]
+CONTROLS = ["#value", "#per-task-search", "#people-search", "#tasks-search", ".pager button"]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def assert_fits(page, width):
         box = drawn.bounding_box()
         assert box["width"] >= 150
         assert box["x"] + box["width"] <= width
-    for slider in page.locator("#alpha").all():
+    for slider in page.locator("#value").all():
         assert slider.bounding_box()["height"] >= 24
         assert slider.bounding_box()["width"] >= 150
 
@@ -297,14 +297,14 @@ def test_the_keyboard_reaches_everything(browser, whole, audited, kind):
         ]
         wanted += [
             "Next",
-            *(["alpha", "per-task-search", "per-task change"] * (kind == "frontier")),
+            *(["value", "per-task-search", "per-task change"] * (kind == "frontier")),
         ]
         assert set(wanted) <= set(reached)
         page.focus(".skip")
         assert page.locator(".skip").bounding_box()["x"] >= 0
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
-        first = "alpha" if kind == "frontier" else "scroll"
+        first = "value" if kind == "frontier" else "scroll"
         assert (
             page.evaluate("document.activeElement.id || document.activeElement.className") == first
         )

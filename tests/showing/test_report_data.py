@@ -16,17 +16,20 @@ import pytest
 
 from averagefair import (
     AverageFairClassifier,
+    Cap,
     ColumnGeneration,
+    Equal,
     InputError,
     Sample,
     UndefinedRateWarning,
+    WorstOff,
     audit,
     frontier,
 )
 from averagefair.datasets import make_synthetic
 from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import audit_data, audit_report, frontier_report, page
-from averagefair.showing.report.frontier_data import WORST, band_edges, task_errors
+from averagefair.showing.report.frontier_data import WORST, band_edges, cap_edges, task_errors
 
 QUICK = ColumnGeneration(max_rounds=30, shakes=2, reweightings=3)
 ALPHAS = [0.02, 0.05, 0.1, 0.3]
@@ -117,7 +120,7 @@ def whole():
 def test_points_are_those_of_the_curve(whole):
     _, curve, _, text = whole
     data = Page(text).data("frontier-data")
-    assert [point["alpha"] for point in data["points"]] == list(curve.values)
+    assert [point["value"] for point in data["points"]] == list(curve.values)
     assert data["start"] == 2
     for shown, point in zip(data["points"], curve, strict=True):
         row = point.to_dict()
@@ -134,7 +137,7 @@ def test_points_are_those_of_the_curve(whole):
 def test_the_page_opens_at_the_choice(whole):
     _, curve, _, text = whole
     page_, point = Page(text), curve.at(0.1)
-    assert page_.find(id="alpha")[0]["value"] == "2"
+    assert page_.find(id="value")[0]["value"] == "2"
     for name in ("error", "spread", "outside", "coin_flips", "common_rate"):
         shown = page_.find(data_figure=name)[0]
         assert float(shown["data-value"]) == point.to_dict()[name]
@@ -227,6 +230,83 @@ def test_held_out_curves_are_those_of_generalisation(whole):
                 np.array(corners[name][column], dtype=float), getattr(corner, column), atol=1e-6
             )
     assert f"{test.both.near[2]:.4f}" in Page(text).text
+
+
+def curve_of(promise, values, people, **options):
+    made = {"promise": promise, "solver": QUICK, "random_state": 0, **options}
+    return frontier(people.X, people.Y, values, **made)
+
+
+PROMISES = {
+    "price": (WorstOff(0.2), [0.1, 0.5], "price", "a low mean of the error rate"),
+    "limit": (WorstOff(0.2, max_rate=0.5), [0.4, 0.6], "max rate", "at most max rate"),
+    "cap": (Cap(beta=0.1), [0.5, 0.7], "max rate", "nobody&#39;s error rate above max rate"),
+    "harm": (Equal(no_harm=0.4), [0.1, 0.3], "alpha", "nobody&#39;s rate more than 0.4 above"),
+}
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_every_promise_has_a_page(name, whole):
+    people = whole[0]
+    promise, values, figure, words = PROMISES[name]
+    curve = curve_of(promise, values, people)
+    test = generalisation(curve, **held_out_parts(people))
+    text = frontier_report(curve, people.Y, measured=test, choice=values[0])
+    found = Page(text)
+    data = found.data("frontier-data")
+    assert (data["figure"], data["start"]) == (figure, 0)
+    assert data["equal"] == isinstance(promise, Equal)
+    assert data["easiest"] == (0 if name == "price" else 1)
+    assert words in text
+    assert f"At this {figure}" in text
+    for place, (shown, point) in enumerate(zip(data["points"], curve, strict=True)):
+        assert shown["value"] == point.value
+        assert shown["reached"] == point.certificate.reached
+        assert shown["statement"] == point.statement()
+        for rate in data["rates"]:
+            assert sum(rate["histograms"][place]) == len(people.Y)
+    (series,) = data["pays"]["series"]
+    for corner, curves in test.corners.items():
+        for row, pays in zip(series["corners"][corner], curves.who_pays, strict=True):
+            assert row["worst_before"] == pays.worst_off.before
+            assert row["worst_change"] == pytest.approx(pays.worst_off.change)
+            assert (row["better"], row["worse"]) == (pays.better, pays.worse)
+    worst = test.both.who_pays[0].worst_off
+    assert f"mean rate goes from {worst}" in data["points"][0]["carried"]
+    assert ("common rate" in data["points"][0]["carried"]) == data["equal"]
+    assert len(found.find(data_pays="training")) == len(found.find(data_pays="both")) == 1
+
+
+def test_two_curves_are_shown_beside_each_other(whole):
+    people, curve, *_ = whole
+    other = curve_of(WorstOff(0.1), [0.25], people)
+    data = Page(frontier_report(curve, people.Y, beside=other)).data("frontier-data")["pays"]
+    assert [own["name"] for own in data["series"]] == ["equal rates", "worst-off 10%"]
+    assert list(data["corners"]) == ["training"]
+    (row,) = data["series"][1]["corners"]["training"]
+    assert row["worst_after"] == other[0].worst_off
+    assert row["error"] == other[0].error
+
+
+def test_a_first_look_is_shown(whole):
+    people, curve, _, text = whole
+    assert curve.first_look is not None
+    assert curve.first_look.statement().split("(")[0][:40] in text
+    bare = frontier(people.X, people.Y, [0.3], solver=QUICK, random_state=0, look_first=False)
+    assert "With nothing asked, on" not in frontier_report(bare, people.Y)
+
+
+@pytest.mark.parametrize("tasks", [1, 12, 5000])
+@pytest.mark.parametrize("cap", [0.1, 0.35, 0.5, np.nan])
+def test_nobody_at_the_cap_is_drawn_above_it(tasks, cap):
+    rates = np.sort(np.append(np.random.default_rng(0).random(300) * 0.5, [0.0, 0.5]))
+    rates = np.append(rates, [] if np.isnan(cap) else [cap] * 5)
+    edges = cap_edges(0.0, 0.5, tasks, cap)
+    assert len(edges) <= 62
+    assert np.histogram(rates, edges)[0].sum() == rates.size
+    if not np.isnan(cap):
+        above = edges[:-1] > cap + 1e-9
+        assert np.histogram(rates, edges)[0][above].sum() <= np.count_nonzero(rates > cap)
 
 
 def test_the_audit_of_a_frontier_page_is_the_audit_page(whole):
@@ -391,6 +471,15 @@ def test_wrong_input_is_refused(whole):
         frontier_report(curve, Y, measured=people.X_new)
     with pytest.raises(InputError, match="`curve` must be a result of frontier"):
         frontier_report(AverageFairClassifier(), Y)
+    with pytest.raises(InputError, match="`beside` must be a result of frontier"):
+        frontier_report(curve, Y, beside=found)
+    with pytest.raises(InputError, match="`beside_measured` needs `beside`"):
+        frontier_report(curve, Y, beside_measured=generalisation(curve))
+    fewer = frontier(people.X[1:], Y[1:], [0.3], solver=QUICK, random_state=0)
+    with pytest.raises(InputError, match="79 training individuals; got 80"):
+        frontier_report(curve, Y, beside=fewer)
+    with pytest.raises(InputError, match=r"must be generalisation\(curve, ...\) of the same curve"):
+        frontier_report(curve, Y, beside=curve, beside_measured=generalisation(fewer))
     with pytest.raises(InputError, match="`audit` must be a result of audit"):
         frontier_report(curve, Y, audit=3)
     with pytest.raises(InputError, match="`audit` must be a result of audit"):

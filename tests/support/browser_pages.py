@@ -311,7 +311,7 @@ def all_rows(page, table):
 def move_slider(page, place):
     """Move the slider and send its input event."""
     page.eval_on_selector(
-        "#alpha",
+        "#value",
         "(slider, place) => { slider.value = place;"
         " slider.dispatchEvent(new Event('input', { bubbles: true })); }",
         place,

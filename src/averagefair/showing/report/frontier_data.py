@@ -15,13 +15,14 @@ from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.game.certificate import Certificate
 from averagefair.game.measure import Meter
 from averagefair.game.mixture import Mixture
-from averagefair.game.promises import ROUNDING
+from averagefair.game.promises import ROUNDING, Equal
 from averagefair.game.rates import ErrorRate, Rates, spoken
 from averagefair.people.parts import Part
 from averagefair.people.sample import Sample
+from averagefair.showing.report.promise_words import promise_words, reached_name
 
 WORST = 50
-"""The page lists this many worst-off people at each alpha."""
+"""The page lists this many worst-off people at each point."""
 LEAST_BINS, MOST_BINS = 20, 60
 # Rates at the same bound of a constraint differ only by rounding: compare this many decimals.
 SAME = 9
@@ -54,7 +55,8 @@ def read_training(curve: Frontier, Y: Any) -> Sample:
     if not np.isclose(error, point.error, rtol=0.0, atol=ROUNDING, equal_nan=True):
         raise InputError(
             "Y must be the labels that the curve was trained on, with rows in the same order. With "
-            f"this Y the error at alpha {point.value:g} is {error:.4f}, not {point.error:.4f}."
+            f"this Y the error at {promise_words(curve).figure} {point.value:g} is {error:.4f}, "
+            f"not {point.error:.4f}."
         )
     return sample
 
@@ -73,20 +75,24 @@ def frontier_data(
         The held-out results; only the training corner if nothing was held out. A corner combines
         training or new people with training or new tasks.
     start : int
-        The index of the alpha that the page opens at.
+        The index of the point that the page opens at.
     """
-    model = curve[0].model
+    model, words = curve[0].model, promise_words(curve)
     names = [spoken(rate.name) for rate in Rates.of(model.rate)]
     present = model.training_individuals().individual_weights > 0
     free = _columns(curve.unconstrained.rates, present)
     reached = [_columns(point.model.individual_rates_, present) for point in curve]
     common = [np.atleast_1d(point.certificate.common_rate) for point in curve]
+    equal = isinstance(curve[0].promise, Equal)
     rates = [
         _rate(
             name,
             free[k],
             [rates[k] for rates in reached],
-            [(float(rate[k]), point.value) for rate, point in zip(common, curve, strict=True)],
+            [
+                (float(rate[k]), point.value) if equal else (point.certificate.reached, None)
+                for rate, point in zip(common, curve, strict=True)
+            ],
             sample,
         )
         for k, name in enumerate(names)
@@ -97,6 +103,12 @@ def frontier_data(
     out: dict[str, Any] = plain(
         {
             "start": start,
+            "figure": words.figure,
+            "meaning": words.meaning,
+            "equal": equal,
+            "lower_is_fairer": words.lower_is_fairer,
+            # The easiest promise: with the largest alpha or cap, or the lowest price.
+            "easiest": len(curve) - 1 if words.lower_is_fairer else 0,
             "people": sample.n,
             "tasks": sample.m,
             "features": sample.feature_count,
@@ -107,7 +119,7 @@ def frontier_data(
                 "spread": curve.unconstrained.spread,
             },
             "points": [
-                _point(point) | {"carried": _carried(test, index)}
+                _point(point) | {"carried": _carried(test, index, equal=equal)}
                 for index, point in enumerate(curve)
             ],
             "task_names": list(sample.task_names),
@@ -157,7 +169,7 @@ def worst_off(rates: FloatArray, free: FloatArray, count: int = WORST) -> NDArra
     Parameters
     ----------
     rates, free : array, shape (n,)
-        Rates at the requested alpha, and without a constraint.
+        Rates at the requested point, and without a constraint.
 
     Examples
     --------
@@ -166,6 +178,36 @@ def worst_off(rates: FloatArray, free: FloatArray, count: int = WORST) -> NDArra
     """
     order = np.lexsort((-np.nan_to_num(free, nan=-1.0), -np.round(rates, SAME)))
     return np.asarray(order[: np.count_nonzero(~np.isnan(rates))][:count])
+
+
+def cap_edges(low: float, high: float, tasks: int, cap: float) -> FloatArray:
+    """Return the edges of at most 60 bins from the lowest rate to the highest, one at a cap.
+
+    Parameters
+    ----------
+    low, high : float
+        The lowest and the highest rate shown.
+    tasks : int
+    cap : float
+        People at the cap are drawn below it.
+
+    Examples
+    --------
+    >>> cap_edges(0.05, 0.4, 10, cap=0.3).round(3)[-3:]
+    array([0.37 , 0.388, 0.405])
+    """
+    width = _least_width(low, high, tasks)
+    cap = high if np.isnan(cap) else cap
+    before = int(np.floor((low - cap) / width - ROUNDING))
+    after = int(np.ceil((high - cap) / width + ROUNDING))
+    edges = cap + width * np.arange(before, max(after, before + 1) + 1) + ROUNDING
+    return _within(np.asarray(edges, dtype=np.float64), width / 2, (cap, cap))
+
+
+def _least_width(low: float, high: float, tasks: int) -> float:
+    """Return the least width of a bin: 1 / tasks, if that leaves 20 bins."""
+    reach = max(high - low, 0.01)
+    return max(reach / (MOST_BINS - 2), min(1.0 / tasks, reach / LEAST_BINS))
 
 
 def band_edges(low: float, high: float, tasks: int, common: float, alpha: float) -> FloatArray:
@@ -188,8 +230,7 @@ def band_edges(low: float, high: float, tasks: int, common: float, alpha: float)
     >>> band_edges(0.05, 0.4, 10, common=0.2, alpha=0.1).round(3)[:4]
     array([0.045, 0.064, 0.082, 0.1  ])
     """
-    reach = max(high - low, 0.01)
-    least = max(reach / (MOST_BINS - 2), min(1.0 / tasks, reach / LEAST_BINS))
+    least = _least_width(low, high, tasks)
     inside = int(2.0 * alpha / least + ROUNDING)
     width = 2.0 * alpha / inside if inside else least
     first = common - 0.5 * width * max(1, inside)
@@ -228,18 +269,21 @@ def _rate(
     name: str,
     free: FloatArray,
     reached: list[FloatArray],
-    bands: list[tuple[float, float]],
+    bands: list[tuple[float, float | None]],
     sample: Sample,
 ) -> dict[str, Any]:
-    """Return the distribution of one rate and the worst-off people, at every alpha.
+    """Return the distribution of one rate and the worst-off people, at every point.
 
-    ``bands`` holds the common rate and alpha of every point.
+    ``bands`` holds the common rate and alpha of every point; without a common rate, the figure
+    reached and None.
     """
     known = np.concatenate([free, *reached])
     known = known[~np.isnan(known)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     edges = [
-        band_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
+        cap_edges(low, high, sample.m, common)
+        if alpha is None
+        else band_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
         for common, alpha in bands
     ]
     return {
@@ -273,31 +317,108 @@ def _worst(rates: FloatArray, free: FloatArray, sample: Sample) -> dict[str, Any
 
 
 def _point(point: FrontierPoint) -> dict[str, Any]:
-    row = point.to_dict()
-    common = row["common_rate"]
-    return row | {
-        "common_rate": list(common) if isinstance(common, tuple) else [common],
+    known = point.certificate
+    common = np.atleast_1d(known.common_rate)
+    return point.to_dict() | {
+        "value": point.value,
+        "reached": known.reached,
+        "outside": known.outside,
+        "common_rate": common.tolist(),
         "label": f"{point.value:g}",
-        "outside_text": percent(point.certificate.outside),
         "statement": point.statement(),
-        "met": point.certificate.met,
-        "certificate": certificate_lines(point.certificate),
+        "met": known.met,
+        "certificate": certificate_lines(known),
+        "shown": _figures(point),
     }
 
 
-def _carried(test: Generalisation, index: int) -> str:
+def figure_names(curve: Frontier) -> list[dict[str, str]]:
+    """Return the figures of a point in the order of the page: key, name and meaning."""
+    free, several = curve.unconstrained, len(Rates.of(curve[0].model.rate)) > 1
+    promise, known = curve[0].promise, curve[0].certificate
+    names = ", ".join(spoken(rate.name) for rate in Rates.of(curve[0].model.rate))
+    before = _written(known.unconstrained_reached)
+    listed = [
+        (
+            "error",
+            "Error",
+            f"Share of wrong decisions; {_written(free.error)} without a constraint.",
+        ),
+        (
+            "spread",
+            "Spread",
+            f"Highest minus lowest individual rate; {_written(free.spread)} without a constraint.",
+        ),
+    ]
+    if isinstance(promise, Equal):
+        listed += [
+            (
+                "common_rate",
+                "Common rates" if several else "Common rate",
+                f"The rate that everybody should be close to{f' ({names})' if several else ''}.",
+            ),
+            ("outside", "Outside", "Share of people further than alpha from the common rate."),
+            (
+                "coin_flips",
+                "Coin flips",
+                "Error if coin flips were mixed in to reach the same fairness.",
+            ),
+        ]
+    else:
+        exempt = f" of all but {percent(promise.exempt_share)}" if promise.exempt_share else ""
+        words = f"{promise.figure_words()}{exempt}"
+        listed.append(
+            (
+                "reached",
+                reached_name(promise),
+                f"The {words}; {before} with nothing asked.",
+            )
+        )
+        if promise.exempt_share:
+            listed.append(("outside", "Outside", "Share of people above the cap."))
+    listed.append(("columns", "Columns", "Number of classifiers mixed for each task."))
+    return [dict(zip(("key", "name", "meaning"), own, strict=True)) for own in listed]
+
+
+def _figures(point: FrontierPoint) -> dict[str, list[str]]:
+    """Return the figures of a point by key: as text, and as the exact value."""
+    known, equal = point.certificate, isinstance(point.promise, Equal)
+    common = np.atleast_1d(known.common_rate).tolist()
+    numbers = {"error": known.error, "spread": known.spread, "reached": known.reached}
+    if equal:
+        numbers["coin_flips"] = point.coin_flips
+    outside = "unknown" if np.isnan(known.outside) else percent(known.outside)
+    return {
+        **{name: [_written(value), _exact(value)] for name, value in numbers.items()},
+        "outside": [outside, _exact(known.outside)],
+        "common_rate": [", ".join(map(_written, common)), ",".join(map(_exact, common))],
+        "columns": [str(known.columns), str(known.columns)],
+    }
+
+
+def _exact(value: float) -> str:
+    return "" if np.isnan(value) else repr(float(value))
+
+
+def _carried(test: Generalisation, index: int, *, equal: bool) -> str:
     """Return the held-out result in words, for the hardest corner that was held out."""
     name, corner = list(test.corners.items())[-1]
     if name == "training":
         return ""
-    text = (
-        f"{CORNERS[name]}: the error is {figure(corner.error[index])}, and all but "
-        f"{percent(BETA)} of the observed rates are within {figure(corner.near[index])} of a "
-        "common rate"
-    )
+    text = f"{CORNERS[name]}: the error is {figure(corner.error[index])}."
+    pays = corner.who_pays[index] if corner.who_pays else None
+    if pays is not None and pays.people:
+        text += f" The worst-off tenth's mean rate goes from {pays.worst_off}."
+    if equal:
+        text += (
+            f" All but {percent(BETA)} of the observed rates are within "
+            f"{figure(corner.near[index])} of a common rate."
+        )
+        if not corner.learned_tasks:
+            text += f" Noise alone would give {figure(corner.floor[index])}."
     if corner.learned_tasks:
-        return f"{text}. This describes the training tasks only, not new tasks."
-    return f"{text}. Noise alone would give {figure(corner.floor[index])}."
+        text += " This describes the training tasks only, not new tasks."
+    return text
 
 
 def certificate_lines(known: Certificate) -> list[list[str]]:
@@ -316,29 +437,31 @@ def _corner(name: str, corner: CornerCurve) -> dict[str, Any]:
 
 
 def curve_table(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the curve as text: the head and a row of cells for each alpha."""
-    known = [point["gap"] is not None for point in data["points"]]
-    rows = [
-        [
-            point["label"],
-            _written(point["error"]),
-            _written(point["spread"]),
-            "unknown" if point["outside"] is None else percent(point["outside"]),
-            " ".join(map(_written, point["common_rate"])),
-            *([_written(point["gap"])] if any(known) else []),
-            str(point["columns"]),
-            _written(point["seconds"], 2),
-            _written(point["coin_flips"]),
-        ]
-        for point in data["points"]
-    ]
-    gap = ["gap"] if any(known) else []  # leave the column out if no gap is known
-    head = ["alpha", "error", "spread", "outside", "common rate", *gap, "columns", "seconds"]
-    return {"head": [*head, "coin flips"], "rows": rows}
+    """Return the curve as text: the head and a row of cells for each point."""
+    columns: dict[str, Any] = {
+        data["figure"]: lambda point: point["label"],
+        "error": lambda point: _written(point["error"]),
+        "spread": lambda point: _written(point["spread"]),
+    }
+    if data["equal"]:
+        columns["outside"] = lambda point: (
+            "unknown" if point["outside"] is None else percent(point["outside"])
+        )
+        columns["common rate"] = lambda point: " ".join(map(_written, point["common_rate"]))
+    else:
+        columns["reached"] = lambda point: _written(point["reached"])
+    if any(point["gap"] is not None for point in data["points"]):  # else no gap is known
+        columns["gap"] = lambda point: _written(point["gap"])
+    columns["columns"] = lambda point: str(point["columns"])
+    columns["seconds"] = lambda point: _written(point["seconds"], 2)
+    if data["equal"]:
+        columns["coin flips"] = lambda point: _written(point["coin_flips"])
+    rows = [[write(point) for write in columns.values()] for point in data["points"]]
+    return {"head": list(columns), "rows": rows}
 
 
 def worst_table(data: dict[str, Any]) -> list[list[str]]:
-    """Return the worst-off people at the alpha that the page opens at, as text."""
+    """Return the worst-off people at the point that the page opens at, as text."""
     worst = data["rates"][data["widest_rate"]]["worst_off"][data["start"]]
     columns = (worst["rate"], worst["unconstrained"])
     written = ([_written(value) for value in column] for column in columns)

@@ -20,7 +20,7 @@ from importlib import resources
 from typing import Any
 
 from averagefair._util.names import in_html
-from averagefair._util.text import percent
+from averagefair._util.text import percent, plain
 from averagefair._util.versions import versions
 from averagefair.auditing import Audit
 from averagefair.auditing.assessment import Assessment
@@ -30,12 +30,16 @@ from averagefair.frontier import Frontier
 from averagefair.game.rates import spoken
 from averagefair.showing.report.audit_data import audit_data, audit_figures, exchangeability_words
 from averagefair.showing.report.frontier_data import (
+    CORNERS,
     corner_tables,
     curve_table,
+    figure_names,
     frontier_data,
     read_training,
     worst_table,
 )
+from averagefair.showing.report.pays_data import HEAD, pays_data, pays_tables
+from averagefair.showing.report.promise_words import promise_words
 from averagefair.showing.report.story import Image, Section
 
 # Longer names and settings are cut to a few lines. charts.js repeats LONG_NAME.
@@ -49,6 +53,8 @@ def frontier_report(
     Y: Any,
     *,
     measured: Generalisation | None = None,
+    beside: Frontier | None = None,
+    beside_measured: Generalisation | None = None,
     choice: float | None = None,
     audit: Audit | None = None,
     title: str | None = None,
@@ -63,8 +69,14 @@ def frontier_report(
         The labels that the curve was trained on.
     measured : Generalisation, optional
         The curve on held-out people and tasks, from :func:`averagefair.generalisation`.
+    beside : Frontier, optional
+        Another curve of the same people and tasks, for example with ``WorstOff(0.1)`` beside equal
+        rates. The section "Who pays" shows both.
+    beside_measured : Generalisation, optional
+        The other curve on held-out people and tasks.
     choice : float, optional
-        The alpha that the page opens at; it must be on the curve. Default: the middle alpha.
+        The value (alpha, cap or price) that the page opens at; it must be on the curve. Default:
+        the middle one.
     audit : Audit, optional
         An audit of the chosen model on held-out people or tasks, shown on the same page.
     title : str, optional
@@ -85,8 +97,11 @@ def frontier_report(
         raise InputError(f"`curve` must be a result of frontier(); got {type(curve).__name__}.")
     _check_audit(audit, optional=True)
     start = len(curve) // 2 if choice is None else curve.points.index(curve.at(choice))
-    sample = read_training(curve, Y)
-    data = frontier_data(curve, sample, same_curve(curve, measured), start)
+    sample, test = read_training(curve, Y), same_curve(curve, measured)
+    data, words = frontier_data(curve, sample, test, start), promise_words(curve)
+    curves = [(curve, test), *_other_curve(beside, beside_measured, Y)]
+    data["pays"] = plain(pays_data(curves, CORNERS))
+    names = " and ".join(rate["name"] for rate in data["rates"])
     blocks = {"frontier-data": data}
     context = {
         "title": title or "What average individual fairness costs",
@@ -95,6 +110,11 @@ def frontier_report(
         "table": curve_table(data),
         "worst": worst_table(data),
         "corners": corner_tables(data),
+        "figures": figure_names(curve),
+        "asked": words.asked.format(rates=f"{names} rate{'s' if len(data['rates']) > 1 else ''}"),
+        "pays": pays_tables(data["pays"]),
+        "pays_head": HEAD,
+        "look": None if curve.first_look is None else curve.first_look.statement(),
         "fresh": any(not corner["learned_tasks"] for corner in data["corners"].values()),
         "several": len(data["rates"]) > 1,
         "beta": percent(data["beta"]),
@@ -107,6 +127,20 @@ def frontier_report(
         context["audit"] = _audit_context(audit, blocks["audit-data"])
     scripts = ["charts.js", "tables.js", "frontier.js", "audit.js"]
     return _page("frontier.html", context, blocks, scripts, _settings(curve), settings)
+
+
+def _other_curve(
+    beside: Any, measured: Generalisation | None, Y: Any
+) -> list[tuple[Frontier, Generalisation]]:
+    """Check the curve beside the page's own; it must be of the same people and tasks."""
+    if beside is None:
+        if measured is not None:
+            raise InputError("`beside_measured` needs `beside`, the curve that it measures.")
+        return []
+    if not isinstance(beside, Frontier):
+        raise InputError(f"`beside` must be a result of frontier(); got {type(beside).__name__}.")
+    read_training(beside, Y)
+    return [(beside, same_curve(beside, measured))]
 
 
 def audit_report(
@@ -177,7 +211,15 @@ def story_report(
 def _settings(curve: Frontier) -> dict[str, Any]:
     """Return the settings that a curve was trained with."""
     known = curve[0].model.get_params(deep=False)
-    names = ("rate", "oracle", "solver", "beta", "max_influence", "random_state")
+    names = ["rate", "oracle", "solver", "random_state"]
+    if known["promise"] is None:
+        names[3:3] = [
+            "beta",
+            "max_influence",
+            *(["no_harm"] if known["no_harm"] is not None else []),
+        ]
+    else:
+        names.insert(0, "promise")
     shown = {name.replace("_", " "): known[name] for name in names}
     return {name: "default" if value is None else value for name, value in shown.items()}
 

@@ -2,14 +2,14 @@
 
 (() => {
   const data = JSON.parse(document.getElementById("frontier-data").textContent);
-  const points = data.points, alphas = points.map((point) => point.alpha);
-  const slider = document.getElementById("alpha"), choice = document.getElementById("rate");
-  const last = points.length - 1;
+  const points = data.points, values = points.map((point) => point.value);
+  const slider = document.getElementById("value"), choice = document.getElementById("rate");
   const state = { point: data.start, rate: data.widest_rate };
   const here = () => points[state.point];
   const column = (name) => points.map((point) => point[name]);
-  // A single alpha needs an artificial width.
-  const alphaDomain = domain([alphas], alphas.length > 1 ? 0.03 : 0.3);
+  const named = (point) => `${data.figure} ${point.label}`;
+  // A single value needs an artificial width.
+  const valueDomain = domain([values], values.length > 1 ? 0.03 : 0.3);
 
   const HELD_OUT = {
     people: { tone: "green", dash: "7 4", mark: "square", name: "new people" },
@@ -20,43 +20,69 @@
 
   function costSpec() {
     const layers = [
-      ...corners.map(([name, corner]) => ({ type: "band", x: alphas, low: corner.error_low, high: corner.error_high, tone: HELD_OUT[name].tone })),
+      ...corners.map(([name, corner]) => ({ type: "band", x: values, low: corner.error_low, high: corner.error_high, tone: HELD_OUT[name].tone })),
       { type: "level", at: data.unconstrained.error, tone: "grey", dash: "1 4", name: "without a constraint" },
-      { type: "line", x: alphas, y: column("coin_flips"), tone: "grey", dash: "6 4", name: "coin flips" },
-      ...corners.map(([name, corner]) => ({ type: "line", x: alphas, y: corner.error, ...HELD_OUT[name] })),
-      { type: "line", x: alphas, y: column("error"), tone: "blue", mark: "dot", name: "training" },
-      { type: "rule", at: here().alpha, tone: "ink", dash: "2 3" },
-      { type: "marks", x: [here().alpha], y: [here().coin_flips], mark: "big", tone: "grey" },
-      { type: "marks", x: [here().alpha], y: [here().error], mark: "big", tone: "blue", texts: [written(here().error, 3)] },
+      ...(data.equal ? [{ type: "line", x: values, y: column("coin_flips"), tone: "grey", dash: "6 4", name: "coin flips" }] : []),
+      ...corners.map(([name, corner]) => ({ type: "line", x: values, y: corner.error, ...HELD_OUT[name] })),
+      { type: "line", x: values, y: column("error"), tone: "blue", mark: "dot", name: "training" },
+      { type: "rule", at: here().value, tone: "ink", dash: "2 3" },
+      { type: "marks", x: [here().value], y: [here().coin_flips], mark: "big", tone: "grey" },
+      { type: "marks", x: [here().value], y: [here().error], mark: "big", tone: "blue", texts: [written(here().error, 3)] },
     ];
     return {
-      label: `Error against alpha. At alpha ${here().label} the training error is ${written(here().error)}, ` +
-        `${written(here().coin_flips)} with coin flips and ${written(data.unconstrained.error)} without a constraint.`,
-      x: alphaDomain,
+      label: `Error against ${data.figure}. At ${named(here())} the training error is ${written(here().error)}, ` +
+        (data.equal ? `${written(here().coin_flips)} with coin flips and ` : "") +
+        `${written(data.unconstrained.error)} without a constraint.`,
+      x: valueDomain,
       y: fromZero(domain([column("error"), column("coin_flips"), [data.unconstrained.error],
         ...corners.flatMap(([, corner]) => [corner.error, corner.error_low, corner.error_high])])),
-      xLabel: "alpha: largest allowed distance from the common rate",
+      xLabel: `${data.figure}: ${data.meaning}`,
       yLabel: "error", layers,
     };
   }
 
   function distributionSpec() {
     const rate = data.rates[state.rate], now = rate.histograms[state.point];
-    const common = here().common_rate[state.rate], edges = rate.edges[state.point];
-    const free = rate.unconstrained[state.point];
-    const rated = now.some((number) => number > 0) && common !== null;
-    const inBand = rated ? [common - here().alpha, common + here().alpha] : [];
+    const edges = rate.edges[state.point], free = rate.unconstrained[state.point];
+    const some = now.some((number) => number > 0);
+    const common = data.equal && some ? here().common_rate[state.rate] : null;
+    const reached = !data.equal && some ? here().reached : null;
+    const inBand = common === null ? [] : [common - here().value, common + here().value];
+    const reachedName = document.querySelector('[data-figure="reached"]')?.previousElementSibling.textContent.toLowerCase();
     return {
-      label: `Distribution of ${rate.name} rates at alpha ${here().label}, and without a constraint. ` +
-        `The common rate is ${written(common)}.`,
+      label: `Distribution of ${rate.name} rates at ${named(here())}, and without a constraint. ` +
+        (data.equal ? `The common rate is ${written(common)}.` : `The ${reachedName} is ${written(reached)}.`),
       x: [rate.low, rate.high],
       y: [0, 1.08 * Math.max(1, ...now, ...free)],
       xLabel: `individual ${rate.name} rate`, yLabel: "people", yWhole: true,
       layers: [
-        { type: "span", from: inBand[0] ?? null, to: inBand[1] ?? null, tone: "band", name: "common rate ± alpha" },
-        { type: "bars", edges, counts: now, tone: "blue", name: `at alpha ${here().label}` },
+        ...(data.equal ? [{ type: "span", from: inBand[0] ?? null, to: inBand[1] ?? null, tone: "band", name: "common rate ± alpha" }] : []),
+        { type: "bars", edges, counts: now, tone: "blue", name: `at ${named(here())}` },
         { type: "outline", edges, counts: free, tone: "red", dash: "5 3", name: "without a constraint" },
-        { type: "rule", at: rated ? common : null, tone: "ink", dash: "2 3", name: "common rate" },
+        { type: "rule", at: data.equal ? common : reached, tone: "ink", dash: "2 3", name: data.equal ? "common rate" : reachedName },
+      ],
+    };
+  }
+
+  const PAYS = [{ tone: "blue", mark: "dot" }, { tone: "orange", dash: "7 4", mark: "square" }];
+  const paid = (name) => data.pays.series.flatMap((own) => own.corners[name] || []).filter((row) => row !== null);
+
+  function paysSpec(name) {
+    const corners = Object.keys(data.pays.corners), now = data.pays.series[0].corners[name]?.[state.point];
+    const lines = data.pays.series.map((own, k) => [own, PAYS[k]]).filter(([own]) => own.corners[name]);
+    const change = (rows, key) => rows.map((row) => row && row[key]);
+    return {
+      label: `${data.pays.corners[name]}: change of the worst-off tenth’s mean rate against change of the mean rate.` +
+        (now ? ` At ${named(here())} they are ${signed(now.worst_change)} and ${signed(now.mean_change)}.` : ""),
+      x: domain([[0], ...corners.map((key) => change(paid(key), "mean_change"))]),
+      y: domain([[0], ...corners.map((key) => change(paid(key), "worst_change"))]),
+      height: 270, xLabel: `change of the mean ${data.pays.rate} rate`, yLabel: "change, worst-off tenth",
+      layers: [
+        { type: "level", at: 0, tone: "grey", dash: "1 4" },
+        { type: "rule", at: 0, tone: "grey", dash: "1 4" },
+        ...lines.map(([own, look]) => ({ type: "line", x: change(own.corners[name], "mean_change"), y: change(own.corners[name], "worst_change"), ...look, name: own.name })),
+        { type: "marks", x: [0], y: [0], mark: "cross", tone: "grey", name: data.pays.given ? "today" : "nothing asked" },
+        { type: "marks", x: [now ? now.mean_change : null], y: [now ? now.worst_change : null], mark: "big", tone: "blue", texts: [here().label] },
       ],
     };
   }
@@ -65,18 +91,18 @@
     const near = data.corners.training.near;
     const all = corners.flatMap(([, other]) => [other.near, other.floor, other.denoised]);
     return {
-      label: `${corner.name}: at alpha ${here().label} all but ${100 * data.beta}% of the observed rates are within ` +
+      label: `${corner.name}: at ${named(here())} all but ${100 * data.beta}% of the observed rates are within ` +
         `${written(corner.near[state.point])} of a common rate` + (corner.learned_tasks ? "." :
         `; noise alone would give ${written(corner.floor[state.point])}; for true rates it is about ` +
         `${written(corner.denoised[state.point])}.`),
-      x: alphaDomain, y: [0, domain([...all, near])[1]], height: 250,
-      xLabel: "alpha", yLabel: "distance",
+      x: valueDomain, y: [0, domain([...all, near])[1]], height: 250,
+      xLabel: data.figure, yLabel: "distance",
       layers: [
-        ...(corner.learned_tasks ? [] : [{ type: "line", x: alphas, y: corner.floor, tone: "orange", dash: "2 3", name: "noise alone" }]),
-        { type: "line", x: alphas, y: corner.near, tone: "blue", mark: "dot", name: "observed" },
-        ...(corner.learned_tasks ? [] : [{ type: "line", x: alphas, y: corner.denoised, tone: "green", dash: "7 4", mark: "square", name: "without noise" }]),
-        { type: "line", x: alphas, y: near, tone: "grey", thin: true, name: "training" },
-        { type: "rule", at: here().alpha, tone: "ink", dash: "2 3" },
+        ...(corner.learned_tasks ? [] : [{ type: "line", x: values, y: corner.floor, tone: "orange", dash: "2 3", name: "noise alone" }]),
+        { type: "line", x: values, y: corner.near, tone: "blue", mark: "dot", name: "observed" },
+        ...(corner.learned_tasks ? [] : [{ type: "line", x: values, y: corner.denoised, tone: "green", dash: "7 4", mark: "square", name: "without noise" }]),
+        { type: "line", x: values, y: near, tone: "grey", thin: true, name: "training" },
+        { type: "rule", at: here().value, tone: "ink", dash: "2 3" },
       ],
     };
   }
@@ -84,12 +110,14 @@
   const drawn = [
     chart(document.getElementById("curve-chart"), costSpec),
     chart(document.getElementById("distribution-chart"), distributionSpec),
+    ...Object.keys(data.pays.corners).map((name) =>
+      chart(document.querySelector(`[data-pays="${name}"]`), () => paysSpec(name))),
     ...corners.map(([name, corner]) =>
       chart(document.querySelector(`[data-corner="${name}"]`), () => cornerSpec(name, corner))),
   ];
 
   function taskColumns() {
-    const now = data.task_errors[state.point], loosest = data.task_errors[last];
+    const now = data.task_errors[state.point], loosest = data.task_errors[data.easiest];
     return {
       name: data.task_names, now, loosest,
       change: now.map((error, k) => (error === null ? null : error - loosest[k])),
@@ -99,7 +127,7 @@
   const tasks = dataTable(document.querySelector('[data-table="per-task"]'), [
     { key: "name", name: "task" },
     { key: "now", name: "error", number: true, write: (value) => written(value) },
-    { key: "loosest", name: `at alpha ${points[last].label}`, number: true, write: (value) => written(value) },
+    { key: "loosest", name: `at ${named(points[data.easiest])}`, number: true, write: (value) => written(value) },
     { key: "change", name: "change", number: true, write: signed },
   ], taskColumns(), { id: "per-task", search: "per-task-search", what: "tasks", caption: "Error of each task" });
 
@@ -110,23 +138,14 @@
 
   function showFigures() {
     const point = here();
-    for (const name of ["error", "spread", "coin_flips"]) {
-      setFigure(name, written(point[name]), point[name] ?? "");
+    for (const element of document.querySelectorAll("[data-figure]")) {
+      [element.textContent, element.dataset.value] = point.shown[element.dataset.figure];
     }
-    setFigure("outside", point.outside_text, point.outside ?? "");
-    setFigure("common_rate", point.common_rate.map((rate) => written(rate)).join(", "), point.common_rate.join(","));
-    setFigure("columns", String(point.columns), point.columns);
     document.getElementById("statement").textContent = point.statement;
     document.getElementById("carried").textContent = point.carried;
-    document.getElementById("alpha-value").textContent = point.label;
-    for (const element of document.querySelectorAll("[data-alpha]")) element.textContent = point.label;
-    slider.setAttribute("aria-valuetext", `alpha ${point.label}`);
-  }
-
-  function setFigure(name, text, value) {
-    const element = document.querySelector(`[data-figure="${name}"]`);
-    element.textContent = text;
-    element.dataset.value = value;
+    document.getElementById("shown-value").textContent = point.label;
+    for (const element of document.querySelectorAll("[data-shown]")) element.textContent = point.label;
+    slider.setAttribute("aria-valuetext", named(point));
   }
 
   function showWorst() {
@@ -142,7 +161,7 @@
     const rated = data.people - rate.undefined;
     const more = worst.more ? `; ${count(worst.more)} more have the same rate as the last of them` : "";
     document.getElementById("worst-note").textContent = !rated ? `Nobody has a ${rate.name} rate.` :
-      `The ${count(worst.name.length)} of ${count(rated)} people with the highest ${rate.name} rates at alpha ${here().label}${more}.`;
+      `The ${count(worst.name.length)} of ${count(rated)} people with the highest ${rate.name} rates at ${named(here())}${more}.`;
     document.getElementById("undefined").textContent = !rate.undefined ? "" :
       `${count(rate.undefined)} of ${count(data.people)} people have no ${rate.name} rate (no label counts, or their weight is 0) and are left out.`;
   }
