@@ -18,10 +18,15 @@ from sklearn.exceptions import NotFittedError
 
 from averagefair import (
     AverageFairClassifier,
+    Cap,
+    ColumnGeneration,
     DegenerateTaskWarning,
     ExponentiatedGradient,
     InputError,
+    Minimax,
+    RegressionOracle,
     UndefinedRateWarning,
+    WorstOff,
     audit,
     frontier,
 )
@@ -73,6 +78,17 @@ def tested(people, curve):
         Y_new_tasks=people.Y_new_tasks,
         Y_new_both=people.Y_new_both,
     )
+
+
+OTHERS = {"price": (WorstOff(0.2), [0.1, 0.5]), "max_rate": (Cap(), [0.4, 0.6])}
+
+
+@pytest.fixture(scope="module", params=OTHERS)
+def other(request, people):
+    """A curve that does not promise equal rates."""
+    promise, values = OTHERS[request.param]
+    oracle = RegressionOracle()
+    return frontier(people.X, people.Y, values, promise=promise, oracle=oracle, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -402,6 +418,53 @@ class TestRates:
             RatesDisplay.from_rates([0.1], [0.1], ["only"])
         with pytest.raises(InputError, match="a point of a frontier"):
             RatesDisplay.from_point(0.1)
+
+
+class TestOtherPromises:
+    """Caps and prices have no common rate: no band, no coin flips, their own labels."""
+
+    def test_a_frontier_has_its_own_axis(self, other, people):
+        new = {"X_new": people.X_new, "Y_new_people": people.Y_new_people}
+        shown = FrontierDisplay.from_frontier(other, generalisation(other, **new))
+        name = other.parameter.replace("_", " ")
+        for ax in (shown.plot(), shown.plot(y="near")):
+            assert ax.get_xlabel() == f"requested {name}"
+            assert not {"coin flips", "requested"} & set(named(ax))
+            rendered(ax)
+        free = line(shown.plot(), "without a constraint")[:, 1]
+        assert set(free) == {other.unconstrained.error}
+
+    def test_rates_have_no_band(self, other):
+        shown = RatesDisplay.from_point(other[0])
+        assert np.isnan(shown.alpha)
+        name = other.parameter.replace("_", " ")
+        assert shown.names[1] == f"{name} = {other[0].value:g}"
+        ax = shown.plot()
+        assert not any("common rate" in label for label in named(ax))
+        rendered(ax)
+
+    def test_rows_are_named_by_the_values(self, other):
+        ax = ErrorSpreadDisplay.from_frontier(other).plot()
+        assert ax.get_ylabel() == f"requested {other.parameter.replace('_', ' ')}"
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+            f"{value:g}" for value in other.values
+        ]
+        assert set(named(ax)) == {"a person", "mean"}
+        rendered(ax)
+
+    def test_paths_have_no_target(self, other, models, people):
+        oracle, solver = RegressionOracle(), ColumnGeneration(max_rounds=20)
+        least = AverageFairClassifier(promise=Minimax(), oracle=oracle, solver=solver)
+        runs = [other[0].model, least.fit(people.X, people.Y)]
+        shown = TrajectoryDisplay.from_models(runs)
+        name = other.parameter.replace("_", " ")
+        assert shown.names == (f"{name} = {other[0].value:g}", "minimax")
+        assert np.isnan(shown.alphas).all()
+        ax = shown.plot()
+        assert "allowed: 2 alpha" not in named(ax)
+        rendered(ax)
+        mixed = TrajectoryDisplay.from_models([*runs, models[1]]).plot()
+        assert "allowed: 2 alpha" in named(mixed)
 
 
 @pytest.fixture(scope="module")

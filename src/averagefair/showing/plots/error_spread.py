@@ -26,7 +26,7 @@ class ErrorSpreadDisplay(Frozen):
     ----------
     rate_names : tuple of str
     alpha : array, shape (k,)
-        The requested alpha; NaN if none was requested.
+        The requested alpha, or another figure (see ``parameter``); NaN if none was requested.
     rates : tuple of k arrays, shape (n, rates)
         Individual rates; NaN if undefined.
     common_rate, mean : array, shape (k, rates)
@@ -36,6 +36,9 @@ class ErrorSpreadDisplay(Frozen):
         rates are equally close together.
     coin_flip_rates : tuple of k arrays, shape (n, rates), optional
         Individual rates with these coin flips, drawn in grey just above the model's rates.
+    parameter : str
+        What ``alpha`` holds: "alpha", "max_rate" or "price". The band around the common rate, and
+        coin flips, are drawn for alpha only.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class ErrorSpreadDisplay(Frozen):
     mean: FloatArray
     coin_flips: FloatArray
     coin_flip_rates: tuple[FloatArray, ...] = ()
+    parameter: str = "alpha"
 
     @classmethod
     def from_frontier(cls, curve: Frontier) -> ErrorSpreadDisplay:
@@ -77,10 +81,11 @@ class ErrorSpreadDisplay(Frozen):
             common_rate=np.array([np.ravel(point.certificate.common_rate) for point in curve]),
             mean=np.array([_mean(reached, weights) for reached in rates]),
             coin_flips=kept * free + (1.0 - kept) * 0.5,
+            parameter=curve.parameter,
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw a row for each alpha (and rate), the smallest at the bottom; returns the axes.
+        """Draw a row for each value (and rate), the smallest at the bottom; returns the axes.
 
         Parameters
         ----------
@@ -95,20 +100,24 @@ class ErrorSpreadDisplay(Frozen):
             self._plot_rate(ax, number, rows, lane)
         ax.use_sticky_edges = False  # leave room for dots at 0
         every = -(-k // 30)
-        names = ["none" if np.isnan(alpha) else f"{2 * alpha:g}" for alpha in self.alpha]
+        times = 2 if self.parameter == "alpha" else 1
+        label = self.parameter.replace("_", " ")
+        label = "allowed spread: 2 alpha" if self.parameter == "alpha" else f"requested {label}"
+        names = ["none" if np.isnan(value) else f"{times * value:g}" for value in self.alpha]
         ax.set_yticks(np.arange(k)[::every], names[::every])
         name = f"{words(self.rate_names[0])} rate" if count == 1 else "rate"
-        ax.set(xlabel=f"individual {name}", ylabel="allowed spread: 2 alpha", ylim=(-0.6, k - 0.4))
+        ax.set(xlabel=f"individual {name}", ylabel=label, ylim=(-0.6, k - 0.4))
         return drawing.finish(ax, above=True)
 
     def _plot_rate(self, ax: Any, number: int, rows: FloatArray, lane: float) -> None:
         """Draw one rate along rows of height ``lane``; the first rate adds the legend."""
         style, first = SERIES[number % len(SERIES)], number == 0
-        middle = self.common_rate[:, number]
-        low, high = np.clip([middle - self.alpha, middle + self.alpha], 0.0, 1.0)
-        look = {"height": lane, "color": tint(REQUEST, 0.22), "zorder": 0}
-        within = "within alpha of the common rate" if first else None
-        ax.barh(rows, high - low, left=low, label=within, **look)
+        equal, middle = self.parameter == "alpha", self.common_rate[:, number]
+        if equal:
+            low, high = np.clip([middle - self.alpha, middle + self.alpha], 0.0, 1.0)
+            look = {"height": lane, "color": tint(REQUEST, 0.22), "zorder": 0}
+            within = "within alpha of the common rate" if first else None
+            ax.barh(rows, high - low, left=low, label=within, **look)
         who = "people" if len(self.rates[0]) > MOST_DOTS else "a person"
         named = who if len(self.rate_names) == 1 else f"{who}, {words(self.rate_names[number])}"
         up, height = (0.24 * lane, 0.4 * lane) if self.coin_flip_rates else (0.0, 0.8 * lane)
@@ -116,10 +125,9 @@ class ErrorSpreadDisplay(Frozen):
         if self.coin_flip_rates:
             flipped = f"{who}, with coin flips" if first else None
             _strips(ax, self.coin_flip_rates, number, rows + up, height, FLIPPED, flipped)
-        for values, at, dash, marker, fill, label in (
-            (self.mean, rows - up, "-", "o", "white", "mean"),
-            (self.coin_flips, rows + up, "--", "D", BLACK, "mean with coin flips"),
-        ):
+        flips = (self.coin_flips, rows + up, "--", "D", BLACK, "mean with coin flips")
+        mean = (self.mean, rows - up, "-", "o", "white", "mean")
+        for values, at, dash, marker, fill, label in (mean, flips) if equal else (mean,):
             look = {"linestyle": dash, "marker": marker, "mfc": fill}
             look |= {"label": label if first else None}
             ax.plot(values[:, number], at, color=BLACK, lw=1, markersize=4.5, **look)

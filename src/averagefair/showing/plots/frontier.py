@@ -35,6 +35,9 @@ class FrontierDisplay(Frozen):
     unconstrained_error, unconstrained_alpha : float
         The error and half the spread without a constraint. From this alpha on the constraint never
         binds.
+    parameter : str
+        What the curve varies: "alpha", "max_rate" or "price". Coin flips, and the line of what was
+        requested, are drawn for alpha only.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class FrontierDisplay(Frozen):
     coin_flips: FloatArray
     unconstrained_error: float
     unconstrained_alpha: float
+    parameter: str = "alpha"
 
     @classmethod
     def from_frontier(
@@ -70,7 +74,7 @@ class FrontierDisplay(Frozen):
         measured = same_curve(curve, measured)
         flips = np.array([point.coin_flips for point in curve])
         free = curve.unconstrained
-        return cls(measured, flips, free.error, free.spread / 2)
+        return cls(measured, flips, free.error, free.spread / 2, curve.parameter)
 
     def figure(self) -> drawing.Panels:
         """Draw both panels side by side in a new pyplot figure.
@@ -86,7 +90,7 @@ class FrontierDisplay(Frozen):
         return panels
 
     def plot(self, ax: Any = None, y: str = "error", corner: str | None = None) -> Any:
-        """Draw one panel against the requested alpha; returns the axes.
+        """Draw one panel against the requested alpha, cap or price; returns the axes.
 
         Parameters
         ----------
@@ -111,7 +115,7 @@ class FrontierDisplay(Frozen):
             self._plot_error(ax)
         else:
             self._plot_near(ax, corner)
-        ax.set(xlabel="requested alpha")
+        ax.set(xlabel=f"requested {self.parameter.replace('_', ' ')}")
         ax.set_xlim(left=0.0)
         return drawing.finish(ax, above=True)
 
@@ -123,21 +127,29 @@ class FrontierDisplay(Frozen):
                 band = {"color": style.colour, "alpha": 0.13, "linewidth": 1.5}
                 ax.fill_between(at.value, at.error_low, at.error_high, **band)
             drawing.draw_line(ax, at.value, at.error, style, CORNERS[name])
+        if self.parameter == "alpha":
+            self._plot_baselines(ax)
+        else:
+            look = {"color": BLACK, "linestyle": ":", "linewidth": 1.0, "zorder": 1.5}
+            ax.axhline(self.unconstrained_error, label="without a constraint", **look)
+        several = len(self.measured.corners) > 1
+        level = f", {percent(self.measured.training.confidence)} CI" if several else ""
+        ax.set(ylabel=f"overall error{level}")
+
+    def _plot_baselines(self, ax: Any) -> None:
         alpha, free = self.measured.training.value, (self.unconstrained_alpha,)
         look = {"color": REQUEST, "linestyle": (0, (8, 2)), "zorder": 1.5}
         ax.plot(alpha, self.coin_flips, label="coin flips", **look)
         look = {"color": "white", "markeredgecolor": BLACK, "markersize": 12, "zorder": 4}
         ax.plot(free, self.unconstrained_error, "*", label="without a constraint", **look)
-        several = len(self.measured.corners) > 1
-        level = f", {percent(self.measured.training.confidence)} CI" if several else ""
-        ax.set(ylabel=f"overall error{level}")
 
     def _plot_near(self, ax: Any, corner: str) -> None:
         at, training = self.measured.corners[corner], self.measured.training
         if not np.isnan(at.floor).all():
             noise = {"color": NOISE, "alpha": 0.4, "linewidth": 1.5, "label": "noise alone"}
             ax.fill_between(at.value, 0.0, at.floor, **noise)
-        ax.plot(at.value, at.value, color=REQUEST, linestyle=(0, (8, 2)), label="requested")
+        if self.parameter == "alpha":
+            ax.plot(at.value, at.value, color=REQUEST, linestyle=(0, (8, 2)), label="requested")
         drawing.draw_line(ax, training.value, training.near, SERIES[0], CORNERS["training"])
         if corner != "training":
             style = SERIES[list(CORNERS).index(corner)]

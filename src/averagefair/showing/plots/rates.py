@@ -13,12 +13,13 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.frozen import Frozen
 from averagefair.errors import InputError
 from averagefair.frontier import FrontierPoint
+from averagefair.game.promises import Equal
 from averagefair.game.rates import Rates, spoken
 from averagefair.game.windows import common_rate as find_common_rate
 from averagefair.people.frames import read_numbers
 from averagefair.showing import drawing
 from averagefair.showing.drawing import BLACK, OBSERVED, REQUEST, tint, words
-from averagefair.showing.plots.given import check_kind, columns
+from averagefair.showing.plots.given import check_kind, columns, value_words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,15 +102,17 @@ class RatesDisplay(Frozen):
         Parameters
         ----------
         point : FrontierPoint
-            For example ``curve.at(0.1)``.
+            For example ``curve.at(0.1)``. The band around the common rate is drawn for equal rates
+            only.
         """
         check_kind(point, FrontierPoint, "a point of a frontier, such as curve.at(0.1)")
+        equal = isinstance(point.promise, Equal)
         return cls.from_rates(
             point.unconstrained.rates,
             point.model.individual_rates_,
-            ("without a constraint", f"alpha = {point.value:g}"),
-            alpha=point.value,
-            common_rate=point.certificate.common_rate,
+            ("without a constraint", value_words(point.promise)),
+            alpha=point.value if equal else None,
+            common_rate=point.certificate.common_rate if equal else None,
             rate_names=[spoken(rate.name) for rate in Rates.of(point.model.rate)],
         )
 

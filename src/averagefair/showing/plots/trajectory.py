@@ -12,8 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
+from averagefair.game.promises import Equal
 from averagefair.showing import drawing
 from averagefair.showing.drawing import BLACK, REQUEST, SERIES
+from averagefair.showing.plots.given import value_words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,7 +30,8 @@ class TrajectoryDisplay:
     names : tuple of str
         The name of each run.
     alphas : tuple of float
-        The requested alpha of each run; its target is a spread of 2 alpha.
+        The requested alpha of each run; its target is a spread of 2 alpha. NaN for a run that does
+        not promise equal rates.
     errors, spreads : tuple of array, shape (rounds + 1,)
         The values after each round of a run; the last values are the fitted model's.
 
@@ -63,7 +66,7 @@ class TrajectoryDisplay:
         models : AverageFairClassifier, or sequence of these
             Fitted models.
         names : sequence of str, optional
-            The name of each model. Default: its alpha.
+            The name of each model. Default: its alpha, cap or price.
         """
         runs = [models] if isinstance(models, AverageFairClassifier) else list(models)
         others = [type(run).__name__ for run in runs if not isinstance(run, AverageFairClassifier)]
@@ -74,8 +77,9 @@ class TrajectoryDisplay:
             )
         for model in runs:
             check_is_fitted(model)
-        alphas = tuple(model.certificate_.promise.value for model in runs)
-        names = [f"alpha = {alpha:g}" for alpha in alphas] if names is None else list(names)
+        promises = [model.certificate_.promise for model in runs]
+        alphas = tuple(own.alpha if isinstance(own, Equal) else np.nan for own in promises)
+        names = [value_words(own) for own in promises] if names is None else list(names)
         if len(names) != len(runs):
             raise InputError(f"`names` must name each of {len(runs)} models; got {len(names)}.")
         # A model can be a little better than its last round, or have no rounds at all.
@@ -96,9 +100,11 @@ class TrajectoryDisplay:
             Default: the axes of a new pyplot figure, which a notebook shows.
         """
         ax = drawing.axes(ax, (6.0, 4.8))
-        ax.plot([], [], "--", color=REQUEST, linewidth=0.9, label="allowed: 2 alpha")
+        targets = sorted({alpha for alpha in self.alphas if not np.isnan(alpha)})
+        if targets:
+            ax.plot([], [], "--", color=REQUEST, linewidth=0.9, label="allowed: 2 alpha")
         ax.plot([], [], "o", mfc="white", mec=BLACK, markersize=6, label="start")
-        for alpha in sorted(set(self.alphas)):
+        for alpha in targets:
             ax.axhline(2 * alpha, color=REQUEST, linestyle="--", linewidth=0.9, zorder=1)
         for run, (name, x, y) in enumerate(zip(self.names, self.errors, self.spreads, strict=True)):
             colour, _, marker = SERIES[run % len(SERIES)]
