@@ -47,13 +47,22 @@ def curve():
     return frontier(people.X, people.Y, random_state=0)
 
 
+def from_this(curve):
+    """Return frontier(), with this curve as the answer for equal rates."""
+
+    def answer(*given, promise=None, **options):
+        return curve if promise is None else frontier(*given, promise=promise, **options)
+
+    return answer
+
+
 @pytest.fixture(scope="module")
 def told(folder, curve):
     """The demo's JSON, made from this curve, so that the curve is learned once."""
     args = ["demo", "--tables", "tables", "-o", "again.html", "--json"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("averagefair.cli.demo_run.frontier", lambda *given, **options: curve)
+        patch.setattr("averagefair.cli.demo_run.frontier", from_this(curve))
         done = CliRunner().invoke(app, args)
     assert done.exit_code == 0, done.output
     return strict(done.stdout)
@@ -74,6 +83,24 @@ def test_it_tells_other_programs_the_same(shown, told):
     errors = {f"{point['alpha']:.2f}": f"{point['error']:.3f}" for point in told["points"]}
     for alpha, (error, *_) in rows(shown, 8).items():
         assert errors[f"{alpha:.2f}"] == error
+
+
+def test_it_says_who_pays_in_training_and_on_new_people_and_tasks(shown, told, curve):
+    lines = [line for line in shown.splitlines() if line.startswith(("training ", "both new "))]
+    assert len(lines) == len(told["who_pays"]) == 6
+    for line, row in zip(lines, told["who_pays"], strict=True):
+        assert line.startswith(row["people"])
+        assert row["promise"] in line
+        for name in ("error", "worst_off", "best_off"):
+            assert f" {row[name]:.3f} " in line
+        for name in ("better", "worse"):
+            assert (row[name] is None) == (row["promise"] == "nothing asked")
+            assert row[name] is None or f"{row[name]:.1%}" in line
+    pays = curve.at(0.1).who_pays
+    assert told["who_pays"][0]["worst_off"] == pays.worst_off.before
+    assert told["who_pays"][1]["worst_off"] == pays.worst_off.after
+    assert [point["price"] for point in told["worst_off"]] == [0.05, 0.1, 0.25, 0.5]
+    assert "--worst-off 0.1 --price 0.25" in shown
 
 
 def test_it_shows_what_was_learned(shown, curve):

@@ -27,7 +27,7 @@ def demo(
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
-    """Learn, choose alpha, test and audit on the paper's synthetic population; no input needed.
+    """Learn, choose a promise, test and audit on the paper's synthetic population; no input.
 
     Example: averagefair demo
     """
@@ -47,6 +47,8 @@ def demo(
         made.curve,
         split.Y,
         measured=made.measured,
+        beside=made.worst_off,
+        beside_measured=made.worst_off_measured,
         choice=CHOICE,
         audit=made.audit,
         title="Fairness and error on the paper's synthetic population",
@@ -56,6 +58,8 @@ def demo(
     written = [] if tables is None else _write_tables(split, tables)
     facts = {
         "points": [point.to_dict() for point in made.curve],
+        "worst_off": [point.to_dict() for point in made.worst_off],
+        "who_pays": made.who_pays(),
         "audit": made.audit.to_dict(),
         "tables": written,
         "report": output,

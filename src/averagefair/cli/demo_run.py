@@ -9,21 +9,27 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from textwrap import fill
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from averagefair._util.text import exactly, table
+from averagefair._util.text import exactly, figure, table
 from averagefair.auditing import Audit
 from averagefair.datasets import make_synthetic
 from averagefair.datasets.synthetic import SyntheticPopulation
+from averagefair.errors import LevellingDownWarning
 from averagefair.estimator import AverageFairClassifier
 from averagefair.evaluation.generalisation import CornerCurve, Generalisation, generalisation
 from averagefair.frontier import ALPHAS, Frontier, FrontierPoint, frontier
+from averagefair.game.promises import WorstOff
 from averagefair.game.solution import Callback
+from averagefair.game.who_pays import WhoPays
 from averagefair.solvers import ExponentiatedGradient
 
 SHOWN = (0.02, 0.05, 0.10, 0.15, 0.20)
 CHOICE = 0.10
+SHARE, DEMO_PRICES, PRICE = 0.1, (0.05, 0.1, 0.25, 0.5), 0.25
+"""The worst-off view: the share, the prices of its curve, and the price shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,10 @@ class Demo:
         The curve measured on held-out people and tasks.
     audit : Audit
         The audit of ``CHOICE``, on new people and new tasks.
+    worst_off : Frontier
+        The curve of the worst-off share at ``DEMO_PRICES``.
+    worst_off_measured : Generalisation
+        This curve measured on held-out people and tasks.
     """
 
     split: SyntheticPopulation
@@ -48,10 +58,29 @@ class Demo:
     authors_setting: tuple[float, ...]
     measured: Generalisation
     audit: Audit
+    worst_off: Frontier
+    worst_off_measured: Generalisation
+
+    def who_pays(self) -> list[dict[str, Any]]:
+        """Return the rows of the table "who pays": people and tasks, promise, and figures."""
+        curves = (
+            (f"equal rates, alpha {CHOICE:.2f}", self.curve, self.measured, CHOICE),
+            (f"worst-off, price {PRICE:.2f}", self.worst_off, self.worst_off_measured, PRICE),
+        )
+        rows: list[dict[str, Any]] = []
+        for corner, people in (("training", "training"), ("both", "both new")):
+            for number, (name, curve, measured, value) in enumerate(curves):
+                place = curve.points.index(curve.at(value))
+                pays = measured.corners[corner].who_pays[place]
+                assert pays is not None  # the demo has labels for all corners
+                if number == 0:
+                    rows.append(_before(people, pays))
+                rows.append(_after(people, name, pays))
+        return rows
 
     def text(self) -> str:
         """Return the results as text of 80 columns: words first, tables last."""
-        split, free = self.split, self.curve.unconstrained
+        split, free, look = self.split, self.curve.unconstrained, self.curve.first_look
         shown = [self.curve.at(alpha) for alpha in SHOWN]
         corners = self.measured.corners.values()
         tested = [
@@ -68,9 +97,17 @@ class Demo:
                 f"held out: {len(split.X_new)} people and {split.Y_new_tasks.shape[1]} tasks.",
                 f"Without a fairness constraint: error {free.error:.3f}, spread {free.spread:.3f}",
                 "(spread: the largest minus the smallest individual error rate).",
+                *([] if look is None else [fill(look.statement(), width=79)]),
                 "",
                 f"The price of alpha = {CHOICE:.2f}, in words:",
                 fill(self.curve.at(CHOICE).statement(), width=79),
+                "",
+                "Who pays: the error, and the mean rates of the worst-off and best-off tenth:",
+                table(WHO_PAYS, map(_pays_cells, self.who_pays())),
+                "better, worse: the share of people whose rate changes by more than 0.01.",
+                "both new: new people on new tasks.",
+                f"Start with the worst-off promise: --worst-off {SHARE:g} --price {PRICE:g}.",
+                "Before you choose equal rates, compare who pays on new people and tasks.",
                 "",
                 f"The audit of alpha = {CHOICE:.2f} on people and tasks that are both new:",
                 *(
@@ -95,22 +132,35 @@ class Demo:
 
 
 def run(callback: Callback | None = None) -> Demo:
-    """Learn the whole curve and run the authors' setting for comparison; test and audit."""
+    """Learn both curves and run the authors' setting for comparison; test and audit."""
     split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
-    curve = frontier(split.X, split.Y, ALPHAS, random_state=0, callback=callback)
-    model, later = curve.model(CHOICE), split.Y_new_tasks
+    later = split.Y_new_tasks
+    new: dict[str, Any] = {
+        "X_new": split.X_new,
+        "Y_new_people": split.Y_new_people,
+        "Y_new_tasks": later,
+        "Y_new_both": split.Y_new_both,
+    }
+    with warnings.catch_warnings():
+        # The table "who pays" says this of each promise.
+        warnings.simplefilter("ignore", LevellingDownWarning)
+        curve = frontier(split.X, split.Y, ALPHAS, random_state=0, callback=callback)
+        worst_off = frontier(
+            split.X,
+            split.Y,
+            DEMO_PRICES,
+            promise=WorstOff(SHARE),
+            random_state=0,
+            look_first=False,
+        )
+        measured, worst_off_measured = (generalisation(own, **new) for own in (curve, worst_off))
+    model = curve.model(CHOICE)
     names = [f"new task {task + 1}" for task in range(later.shape[1])]
     return Demo(
         split=split,
         curve=curve,
         authors_setting=tuple(_error_in_authors_setting(alpha, split) for alpha in SHOWN),
-        measured=generalisation(
-            curve,
-            X_new=split.X_new,
-            Y_new_people=split.Y_new_people,
-            Y_new_tasks=later,
-            Y_new_both=split.Y_new_both,
-        ),
+        measured=measured,
         audit=model.audit(
             split.X_new,
             split.Y_new_both,
@@ -118,6 +168,8 @@ def run(callback: Callback | None = None) -> Demo:
             beta=0.05,
             groups=split.groups_new,
         ),
+        worst_off=worst_off,
+        worst_off_measured=worst_off_measured,
     )
 
 
@@ -135,10 +187,12 @@ OUT_OF_SAMPLE = "alpha", "training", "new people", "new tasks", "both new"
 
 
 def _error_in_authors_setting(alpha: float, split: SyntheticPopulation) -> float:
-    model = AverageFairClassifier(alpha=alpha, solver=ExponentiatedGradient.published())
+    solver = ExponentiatedGradient.published()
+    model = AverageFairClassifier(alpha=alpha, solver=solver, look_first=False)
     with warnings.catch_warnings():
         # The setting ends after 1000 rounds, converged or not.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", LevellingDownWarning)
         return float(model.fit(split.X, split.Y).error_)
 
 
@@ -156,3 +210,39 @@ def _in_sample(point: FrontierPoint, authors_setting: float) -> list[str]:
 
 def _figures(corner: CornerCurve, point: int) -> str:
     return f"{corner.error[point]:.3f} / {corner.spread[point]:.3f}"
+
+
+WHO_PAYS = "", "promised", "error", "worst-off", "best-off", "better", "worse"
+
+
+def _before(people: str, pays: WhoPays) -> dict[str, Any]:
+    return {
+        "people": people,
+        "promise": "nothing asked",
+        "error": pays.mean.before,
+        "worst_off": pays.worst_off.before,
+        "best_off": pays.best_off.before,
+        "better": None,
+        "worse": None,
+    }
+
+
+def _after(people: str, promise: str, pays: WhoPays) -> dict[str, Any]:
+    return {
+        "people": people,
+        "promise": promise,
+        "error": pays.mean.after,
+        "worst_off": pays.worst_off.after,
+        "best_off": pays.best_off.after,
+        "better": pays.better,
+        "worse": pays.worse,
+    }
+
+
+def _pays_cells(row: dict[str, Any]) -> list[str]:
+    return [
+        row["people"],
+        row["promise"],
+        *(figure(row[name]) for name in ("error", "worst_off", "best_off")),
+        *("-" if row[name] is None else f"{row[name]:.1%}" for name in ("better", "worse")),
+    ]
