@@ -24,7 +24,7 @@ from averagefair.evaluation.held_out import Corner, check_parts, corners
 from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.game.measure import Measurement
 from averagefair.game.rates import Rates
-from averagefair.game.who_pays import NOTICEABLE, WhoPays, who_pays
+from averagefair.game.who_pays import WhoPays, who_pays
 from averagefair.game.windows import narrowest
 
 CORNERS = {
@@ -188,7 +188,7 @@ def _warn_if_worst_off_lose(curve: Frontier, corner: str, pays: Sequence[WhoPays
     losing = [
         (point.value, own.worst_off.change)
         for point, own in zip(curve, pays, strict=True)
-        if own is not None and own.worst_off.change > NOTICEABLE
+        if own is not None and own.hurts_worst_off
     ]
     if losing:
         value, change = max(losing, key=lambda pair: pair[1])
@@ -209,15 +209,15 @@ def same_curve(curve: Frontier, measured: Generalisation | None) -> Generalisati
         measured.training.value, curve.values
     ):
         raise InputError(
-            "`measured` must be generalisation(curve, ...) of the same curve, with alphas "
-            f"{', '.join(map(str, curve.values))}; got {_describe(measured)}."
+            "`measured` must be generalisation(curve, ...) of the same curve, with "
+            f"{curve.parameter} {', '.join(map(str, curve.values))}; got {_describe(measured)}."
         )
     return measured
 
 
 def _describe(measured: Any) -> str:
     if isinstance(measured, Generalisation):
-        return f"one with alphas {', '.join(map(str, measured.training.value.tolist()))}"
+        return f"one with values {', '.join(map(str, measured.training.value.tolist()))}"
     return type(measured).__name__
 
 

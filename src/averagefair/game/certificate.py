@@ -455,7 +455,7 @@ def warn_if_worst_off_lose(pays: Sequence[WhoPays], people: str) -> None:
             warn(
                 f"even the worst-off tenth of {people} lose: their mean rate goes from "
                 f"{one.worst_off}. {percent(round(one.worse, 3))} of the people are worse off. "
-                "Promise less (a larger alpha), or promise something to the worst-off: "
-                "worst_off=0.1.",
+                "Promise less (a larger alpha, a lower price), or something to the worst-off: "
+                "worst_off=0.1 with a small price.",
                 LevellingDownWarning,
             )

@@ -74,8 +74,8 @@ class WhoPays:
 
     @property
     def hurts_worst_off(self) -> bool:
-        """Whether even the worst-off tenth lose, by more than a thousandth."""
-        return self.worst_off.change > 1e-3
+        """Whether even the worst-off tenth lose, by more than one task in a hundred."""
+        return self.worst_off.change > NOTICEABLE
 
     def statement(self, against: str = "with nothing asked") -> str:
         """Say it in plain words.
