@@ -341,7 +341,7 @@ class TestFrontiers:
 
     def test_refuses_other_curves_and_panels(self, curve, tested, two):
         with pytest.raises(
-            InputError, match=r"of the same curve, with alphas 0.1, 0.2; got one with alphas"
+            InputError, match=r"of the same curve, with alpha 0.1, 0.2; got one with values"
         ):
             FrontierDisplay.from_frontier(two[0], tested)
         with pytest.raises(InputError, match="got HeldOut"):
