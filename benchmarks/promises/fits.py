@@ -1,0 +1,160 @@
+"""Fit one promise at several values on one split, and measure each model on every corner.
+
+All changes are against one model of the same oracle without a promise (alpha 0.5, where no
+constraint binds). Its classifiers of fresh tasks are made by its own mapping, like those of every
+other model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from time import process_time
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from averagefair import AverageFairClassifier, RegressionOracle, frontier
+from averagefair.datasets import Split
+from averagefair.errors import InputError
+from averagefair.evaluation.held_out import held_out
+from averagefair.game.measure import Measurement
+from benchmarks.oracles.tables import stop_after
+from benchmarks.promises.measures import change, summary
+from benchmarks.promises.tables import split
+
+ORACLES: dict[str, Callable[[], Any]] = {
+    "least squares": RegressionOracle,
+    "default": lambda: None,
+}
+EQUAL, WORST_OFF, CAP = "equal", "worst off", "cap"
+UNCONSTRAINED = 0.5
+SETTINGS: dict[str, tuple[float, ...]] = {
+    EQUAL: (0.05, 0.075, 0.10, 0.125, 0.15, 0.175, 0.20, 0.225),
+    WORST_OFF: (0.1, 0.25, 0.5, 1.0),
+    CAP: (0.25, 0.5),
+}
+"""Each promise's settings. Equal: alpha. Worst off: the price of the worst-off tenth. Cap: how far
+the cap goes down from the highest unconstrained training rate to the 90% quantile."""
+
+
+class Job(NamedTuple):
+    """One promise at all its settings, on one split, with one oracle."""
+
+    table: str
+    seed: int
+    oracle: str
+    promise: str
+
+
+def run(job: Job, limit: float) -> list[dict[str, Any]]:
+    """Fit a promise at all its settings; return one record for each setting.
+
+    Parameters
+    ----------
+    job : Job
+    limit : float
+        Seconds of processor time for the path of all settings. A path that takes longer ends
+        there, and its models are measured as they are.
+    """
+    data = split(job.table, job.seed)
+    settings = {"oracle": ORACLES[job.oracle](), "random_state": job.seed}
+    free = AverageFairClassifier(alpha=UNCONSTRAINED, **settings).fit(data.X, data.Y)
+    before = measure(free, data)
+    values = {setting: value(job.promise, setting, free) for setting in SETTINGS[job.promise]}
+    start = process_time()
+    models, refusals = fit(job.promise, [*values.values()], data, limit, settings)
+    seconds = process_time() - start
+    records = []
+    for setting, asked in values.items():
+        record = {
+            **job._asdict(),
+            "setting": setting,
+            "value": asked,
+            "people": len(data.X),
+            "tasks": data.Y.shape[1],
+            "features": data.X.shape[1],
+            "new_people": len(data.X_new),
+            "fresh_tasks": data.Y_new_tasks.shape[1],
+            "blank": blank_share(data),
+            "path_seconds": seconds,
+            "unconstrained": {name: summary(*found) for name, found in before.items()},
+        }
+        if asked in refusals:
+            records.append({**record, "refused": refusals[asked]})
+            continue
+        model = models[asked]
+        after = measure(model, data)
+        record["stop_reason"] = model.certificate_.stop_reason.name.lower()
+        record["cut_short"] = model.certificate_.stop_reason.cut_short
+        record["change"] = {name: change(after[name], before[name]) for name in before}
+        records.append(record)
+    return records
+
+
+def value(promise: str, setting: float, free: AverageFairClassifier) -> float:
+    """Return the number to ask for: the setting itself, or for a cap a rate."""
+    if promise != CAP:
+        return setting
+    highest, ninth = np.nanquantile(free.individual_rates_, [1.0, 0.9])
+    return float(highest - setting * (highest - ninth))
+
+
+def fit(
+    promise: str, values: Sequence[float], data: Split, limit: float, settings: dict[str, Any]
+) -> tuple[dict[float, AverageFairClassifier], dict[float, str]]:
+    """Return the model of each value, and for impossible caps the message of the refusal."""
+    values, refusals = sorted(values), {}
+    while values:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the records say it
+                curve = frontier(
+                    data.X,
+                    data.Y,
+                    values,
+                    **promised(promise),
+                    callback=stop_after(limit),
+                    **settings,
+                )
+        except InputError as error:
+            if promise != CAP:
+                raise
+            refusals[values.pop(0)] = str(error)  # the lowest cap is the hardest
+        else:
+            return {asked_for(point): point.model for point in curve}, refusals
+    return {}, refusals
+
+
+def promised(promise: str) -> dict[str, Any]:
+    """Return the argument that asks for a promise; equal rates are what ``frontier`` does."""
+    if promise == EQUAL:
+        return {}
+    from averagefair import Cap, WorstOff
+
+    return {"promise": WorstOff(share=0.1) if promise == WORST_OFF else Cap()}
+
+
+def asked_for(point: Any) -> float:
+    """Return the value that a point of a curve was asked for."""
+    return float(point.value if hasattr(point, "value") else point.alpha)
+
+
+def measure(model: AverageFairClassifier, data: Split) -> dict[str, Measurement]:
+    """Return error and rates on the four corners."""
+    later = held_out(
+        model,
+        X_new=data.X_new,
+        Y_new_people=data.Y_new_people,
+        Y_new_tasks=data.Y_new_tasks,
+        Y_new_both=data.Y_new_both,
+    )
+    training = Measurement(model.error_, model.individual_rates_)
+    return {"training": training, "people": later.people, "tasks": later.tasks, "both": later.both}
+
+
+def blank_share(data: Split) -> float:
+    """Return the share of blank labels, over everybody and all tasks."""
+    parts = (data.Y, data.Y_new_people, data.Y_new_tasks, data.Y_new_both)
+    return float(sum(np.isnan(part).sum() for part in parts) / sum(part.size for part in parts))
