@@ -16,7 +16,7 @@ apt = @command -v $1 > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet 
 # The copy of Communities and Crime beside the repository; without it, AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles clean
+.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -109,6 +109,24 @@ bench-oracles: $(VENV)/.test
 	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python -m benchmarks.oracles $(PARTS) --record results/bench
 	$(BIN)/python -m tools.oracles results/bench
 
+# Measure what each promise costs and what it gives the worst-off, on four real tables. A stopped run goes on
+# where it was; delete results/bench/promises.jsonl to measure again. OPTIONS='--splits 2' measures less.
+# Where Debian's package cannot be had, its table is left out.
+OPTIONS ?=
+bench-promises: $(VENV)/.tables
+	-@$(MAKE) --no-print-directory results/tables/.psychtools
+	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python -m benchmarks.promises $(OPTIONS)
+	$(BIN)/python -m benchmarks.promises.report | tee results/bench/promises.md
+
+# The tables of the R package psychTools, unpacked from Debian's package: R itself is not installed.
+APT_DOWNLOAD := apt-get --quiet --quiet -o APT::Sandbox::User=root download
+results/tables/.psychtools:
+	mkdir -p $(@D)
+	cd $(@D) && { $(APT_DOWNLOAD) r-cran-psychtools 2> /dev/null || \
+		{ $(AS_ROOT) apt-get update --quiet --quiet && $(APT_DOWNLOAD) r-cran-psychtools; }; }
+	dpkg -x $(@D)/r-cran-psychtools_*.deb $(@D)
+	@touch $@
+
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.solvers.foundation
 	$(BIN)/python -m benchmarks.solvers.column_generation
@@ -139,6 +157,10 @@ $(VENV)/.browser: pyproject.toml | $(BIN)/python
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.tables: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[tables]'
 	@touch $@
 
 $(VENV)/.audit: pyproject.toml | $(BIN)/python
