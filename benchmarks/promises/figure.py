@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.promises.compare import estimate
-from benchmarks.promises.fits import CAP, EQUAL, WORST_OFF
+from benchmarks.promises.fits import CAP, EQUAL, WIDE, WORST_OFF
 from benchmarks.promises.results import Panel
 
 CORNER = "both"
 STYLES = {
     EQUAL: ("equal rates (alpha)", "#888888", "s"),
     WORST_OFF: ("worst-off tenth (price)", "#0b6e99", "o"),
+    WIDE: ("worst-off three tenths (price)", "#6ab7a8", "D"),
     CAP: ("cap (way down to the 90% quantile)", "#c4622d", "^"),
 }
 DPI = 110

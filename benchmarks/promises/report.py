@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import DOCS, markdown, write_section
 from benchmarks.promises.compare import Comparison, Estimate, estimate
 from benchmarks.promises.figure import draw
-from benchmarks.promises.fits import CAP, EQUAL, SETTINGS, WORST_OFF
+from benchmarks.promises.fits import CAP, EQUAL, SETTINGS, WIDE, WORST_OFF
 from benchmarks.promises.measures import CORNERS
 from benchmarks.promises.records import RECORDS, read
 from benchmarks.promises.results import Panel, panels
@@ -68,7 +68,7 @@ def sections(found: Sequence[Panel]) -> Iterator[str]:
         "is at most 0, no if it is above 0. *Splits* counts the splits where that holds on the "
         "split's own curves."
     )
-    for promise in (WORST_OFF, CAP):
+    for promise in (WORST_OFF, WIDE, CAP):
         yield from comparisons(found, promise)
     yield "### All changes"
     for panel in found:
@@ -213,7 +213,9 @@ def request(promise: str, setting: float) -> str:
     """Name a promise and its setting."""
     if promise == EQUAL:
         return f"equal, alpha {setting:g}"
-    return f"worst off, price {setting:g}" if promise == WORST_OFF else f"cap, step {setting:g}"
+    if promise == CAP:
+        return f"cap, step {setting:g}"
+    return f"{promise}, price {setting:g}"
 
 
 def written(found: Estimate) -> str:
