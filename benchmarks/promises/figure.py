@@ -12,7 +12,7 @@ from benchmarks.promises.compare import estimate
 from benchmarks.promises.fits import CAP, EQUAL, WIDE, WORST_OFF
 from benchmarks.promises.results import Panel
 
-CORNER = "both"
+CORNER, MEASURE = "both", "drawn_worst_off"
 STYLES = {
     EQUAL: ("equal rates (alpha)", "#888888", "s"),
     WORST_OFF: ("worst-off tenth (price)", "#0b6e99", "o"),
@@ -53,7 +53,7 @@ def draw(found: Sequence[Panel], file: Path) -> None:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
     figure.supxlabel("change of the error, points")
-    figure.supylabel("change of the worst-off tenth's mean rate, points")
+    figure.supylabel("change of the worst-off tenth's mean rate, drawn decisions, points")
     figure.savefig(file, dpi=DPI)
     plt.close(figure)
 
@@ -62,10 +62,7 @@ def draw_panel(panel: Panel, axis: Any) -> None:
     """Draw each promise's curve from no promise (0, 0), with 95% intervals."""
     for promise, (label, colour, marker) in STYLES.items():
         points = [
-            [
-                estimate(panel.changes(promise, setting, CORNER, name))
-                for name in ("error", "worst_off")
-            ]
+            [estimate(panel.changes(promise, setting, CORNER, name)) for name in ("error", MEASURE)]
             for setting in panel.settings(promise)
         ]
         if not points:

@@ -63,8 +63,13 @@ class Panel:
         first = {record["seed"]: record["unconstrained"] for record in self.records}
         return np.array([100 * first[seed][corner][name] for seed in self.seeds])
 
-    def against_equal(self, promise: str, setting: float, corner: str) -> Comparison | None:
-        """Compare a request with equal rates at equal gain; None without a common split."""
+    def against_equal(
+        self, promise: str, setting: float, corner: str, measure: str
+    ) -> Comparison | None:
+        """Compare a request with equal rates at equal gain; None without a common split.
+
+        ``measure`` is the gain's: "drawn_worst_off" or "worst_off".
+        """
         equal = self.settings(EQUAL)
         common = set(self.splits(promise, setting))
         for alpha in equal:
@@ -75,8 +80,7 @@ class Panel:
 
         def cost_and_gain(promise: str, setting: float) -> list[FloatArray]:
             cost, rise = (
-                self.changes(promise, setting, corner, name, seeds)
-                for name in ("error", "worst_off")
+                self.changes(promise, setting, corner, name, seeds) for name in ("error", measure)
             )
             return [cost, -rise]
 
