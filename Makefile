@@ -116,7 +116,7 @@ OPTIONS ?=
 bench-promises: $(VENV)/.tables
 	-@$(MAKE) --no-print-directory results/tables/.psychtools
 	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python -m benchmarks.promises $(OPTIONS)
-	$(BIN)/python -m benchmarks.promises.report | tee results/bench/promises.md
+	$(BIN)/python -m benchmarks.promises.report --page docs/promises.md
 
 # The tables of the R package psychTools, unpacked from Debian's package: R itself is not installed.
 APT_DOWNLOAD := apt-get --quiet --quiet -o APT::Sandbox::User=root download

@@ -74,7 +74,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ``promise=WorstOff(share, price, max_rate)``.
     price : float, optional
         With ``worst_off``: how many points of overall error a point of the worst-off people's mean
-        rate is worth. Default: 0.25, without ``max_rate``.
+        rate is worth. Default: 0.1, without ``max_rate``.
     no_harm : float in [0, 1), optional
         Beside any of these: nobody's rate may be more than this above their rate with nothing
         asked, or above the rates given to ``fit(against=...)``.

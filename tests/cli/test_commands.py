@@ -149,7 +149,7 @@ FAST = ("--oracle", "regression", "--max-rounds", "40")
 @pytest.mark.parametrize(
     ("options", "promise"),
     [
-        (("--worst-off", "0.1"), WorstOff(0.1, price=0.25)),
+        (("--worst-off", "0.1"), WorstOff(0.1, price=0.1)),
         (("--worst-off", "0.2", "--price", "0.5"), WorstOff(0.2, price=0.5)),
         (("--worst-off", "0.1", "--max-rate", "0.4"), WorstOff(0.1, max_rate=0.4)),
         (("--max-rate", "0.5", "--beta", "0.1"), Cap(0.5, beta=0.1)),

@@ -100,7 +100,7 @@ def test_it_says_who_pays_in_training_and_on_new_people_and_tasks(shown, told, c
     assert told["who_pays"][0]["worst_off"] == pays.worst_off.before
     assert told["who_pays"][1]["worst_off"] == pays.worst_off.after
     assert [point["price"] for point in told["worst_off"]] == [0.05, 0.1, 0.25, 0.5]
-    assert "--worst-off 0.1 --price 0.25" in shown
+    assert "--worst-off 0.1 --price 0.1" in shown
 
 
 def test_it_shows_what_was_learned(shown, curve):

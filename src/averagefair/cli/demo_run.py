@@ -28,7 +28,7 @@ from averagefair.solvers import ExponentiatedGradient
 
 SHOWN = (0.02, 0.05, 0.10, 0.15, 0.20)
 CHOICE = 0.10
-SHARE, DEMO_PRICES, PRICE = 0.1, (0.05, 0.1, 0.25, 0.5), 0.25
+SHARE, DEMO_PRICES, PRICE = 0.1, (0.05, 0.1, 0.25, 0.5), 0.1
 """The worst-off view: the share, the prices of its curve, and the price shown."""
 
 

@@ -52,7 +52,7 @@ def fit(
         float | None,
         typer.Option(
             help="Points of overall error that a point of the worst-off's mean rate is worth. "
-            "Default: 0.25, with --worst-off and without --max-rate."
+            "Default: 0.1, with --worst-off and without --max-rate."
         ),
     ] = None,
     minimax: Annotated[

@@ -610,7 +610,7 @@ class WorstOff(Promise):
         Who counts as worst-off: this share of the people, those with the highest rates.
     price : float, optional
         How many points of overall error a point of the worst-off people's mean rate is worth.
-        Default: 0.25, if ``max_rate`` is not given.
+        Default: 0.1, if ``max_rate`` is not given.
     max_rate : float in (0, 1], optional
         The highest mean rate that the worst-off may have.
     no_harm : float, optional
@@ -704,7 +704,8 @@ class WorstOff(Promise):
         return f"a mean rate of {who} of at most {self.max_rate:g}"
 
 
-DEFAULT_PRICE = 0.25
+DEFAULT_PRICE = 0.1
+"""A higher price bought no more on held-out people and tasks (docs/promises.md)."""
 PROMISES: dict[str, type[Promise]] = {
     kind.__name__: kind for kind in (Equal, Cap, Minimax, WorstOff)
 }
