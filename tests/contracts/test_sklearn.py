@@ -14,7 +14,7 @@ from sklearn.preprocessing import LabelEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from averagefair import AverageFairClassifier, ErrorRate, FalsePositiveRate
+from averagefair import AverageFairClassifier, ErrorRate, FalsePositiveRate, Minimax
 from tests.support.small_fits import (
     FEATURES,
     ORACLES,
@@ -120,6 +120,11 @@ PARAMETERS = {
     "callback": print,
     "dtype": "float32",
     "checkpoint": None,
+    "max_rate": 0.3,
+    "worst_off": 0.1,
+    "price": 0.5,
+    "no_harm": 0.02,
+    "promise": Minimax(),
 }
 
 
