@@ -7,11 +7,16 @@ import pytest
 
 from averagefair import (
     AverageFairClassifier,
+    Cap,
     ColumnGeneration,
+    Equal,
     ExponentiatedGradient,
     InputError,
+    Minimax,
+    RegressionOracle,
     Sample,
     StumpOracle,
+    WorstOff,
     frontier,
     generalisation,
     held_out,
@@ -120,6 +125,33 @@ def test_column_generation_keeps_its_promise(xp, people, rate, request_):
         here = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0)
         assert model.error_ == pytest.approx(here.fit(people.X, people.Y).error_, abs=0.02)
         assert np.nanmax(np.ptp(rates, axis=0)) <= 0.2 + 1e-6
+
+
+PROMISES = [
+    *(Cap(0.4), Cap(0.3, beta=0.1), Cap(0.4, no_harm=0.1), Minimax(levels=2)),
+    *(WorstOff(0.1), WorstOff(0.1, max_rate=0.45), WorstOff(0.1, no_harm=0.02)),
+    Equal(0.1, no_harm=0.05),
+]
+
+
+# Few rounds are enough to compare two runs, and may miss a promise.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("promise", PROMISES, ids=str)
+@pytest.mark.parametrize("rate", ["error", ["false_positive", "false_negative"]], ids=str)
+def test_every_promise_is_solved_as_in_numpy(xp, people, rate, promise):
+    solver = ColumnGeneration(max_rounds=12)
+    there, here = (
+        AverageFairClassifier(
+            promise=promise, rate=rate, oracle=RegressionOracle(), solver=solver, random_state=0
+        ).fit(read(people.X), read(people.Y))
+        for read in (xp.asarray, np.asarray)
+    )
+    chances = there.decision_probability(people.X)
+    kinds = [rate] if isinstance(rate, str) else rate
+    rates = np.array([plain_rates(people.Y, chances, kind) for kind in kinds]).T
+    np.testing.assert_allclose(there.individual_rates_.reshape(rates.shape), rates, atol=1e-9)
+    assert there.error_ == pytest.approx(here.error_, abs=0.02)
+    assert there.certificate_.reached == pytest.approx(here.certificate_.reached, abs=0.02)
 
 
 def test_answers_come_where_the_question_is(xp, people):

@@ -58,5 +58,6 @@ class Center:
         """Set the multipliers of exempt people to 0; the oracle must then be asked again."""
         space = program.constraints.space
         own = space.xp.where(space.asarray(exempt), 0.0, self.point[0, :])
-        self.point = space.xp.stack([own, *(self.point[k, :] for k in range(1, len(self.point)))])
+        others = [self.point[k, :] for k in range(1, self.point.shape[0])]
+        self.point = space.xp.stack([own, *others])
         self.weights, self.least_cost = program.weights(self.point), -np.inf
