@@ -245,7 +245,7 @@ class TestTheJudge:
         """Where a promise costs something, the model with nothing asked fails a check."""
         row, rejected = ROWS[name], 0
         for seed in range(150):
-            if rejected == 4:
+            if rejected == 3:
                 break
             case, promise, against, harm, verdict = draw_problem(row, name, harmless, seed)
             free = case.fit(Equal(0.5))
@@ -266,7 +266,7 @@ class TestTheJudge:
                 with pytest.raises(AssertionError):
                     assert_kept(row, promise, case, free, harm)
             rejected += 1
-        assert rejected == 4
+        assert rejected == 3
 
     @pytest.mark.parametrize("name", ROWS)
     @pytest.mark.parametrize("lie", ["lower", "upper", "reached", "error"])
@@ -300,7 +300,7 @@ class TestTheJudge:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_who_pays_is_what_a_plain_loop_says(name):
-    for seed in range(25):
+    for seed in range(12):
         case, promise, against, _, verdict = draw_problem(ROWS[name], name, True, seed)
         if verdict.excess > 1e-7:
             continue

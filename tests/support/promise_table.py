@@ -130,12 +130,7 @@ def judge_worst_off(program, promise, harm, given):
     figures = promise.share, promise.max_rate
     soft, hard = (harm, None) if given else (None, harm)
     excess = program.least_excess_worst_off(*figures, soft, hard)
-    # The solver aims a rounding below the limit.
-    values = [
-        program.least_error_worst_off(promise.share, promise.max_rate - less, harm)
-        for less in (0.0, 2 * NEAR)
-    ]
-    return Verdict(excess, *values)
+    return _verdict(excess, program.least_error_worst_off(*figures, harm))
 
 
 def _spread_cap(rng, least):

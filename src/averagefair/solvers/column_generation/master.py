@@ -49,8 +49,8 @@ _ROWS_AT_A_TIME, _COLUMNS_AT_A_TIME = 200, 50
 # Drop inactive rows once there are more rows than _ROW_RATIO times the active ones, plus _MARGIN.
 # Columns have the same rule with _COLUMN_RATIO.
 _ROW_RATIO, _COLUMN_RATIO, _MARGIN = 2, 4, 100
-# Stop adding cuts once the best mixture is within this of the program's value. A bound on the
-# worst-off's mean is lowered by as much, so that it holds all the same.
+# Stop adding cuts once the best mixture is within this of the program's value. Breaking a bound on
+# the worst-off's mean costs EXCESS_PRICE, so that the bound holds almost exactly.
 _CUT_TOLERANCE = 1e-5
 # A limit that must hold is broken by more than this.
 _BROKEN = 1e-6
@@ -198,8 +198,7 @@ class Master:
         """Return a solution with its mixture's true value and excess for the current program.
 
         The value is infinite if the mixture breaks a limit that must hold. One excess relaxes all
-        other limits. The linear program's own excess is larger than the true one where a bound was
-        lowered by _CUT_TOLERANCE.
+        other limits.
         """
         program, rates, common = self._program, solution.rates, solution.common_rates
         excess, value = 0.0, float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
@@ -228,8 +227,7 @@ class Master:
     def _set_levels(self, program: Program) -> None:
         own = program.limits[0]
         if self._levels and isinstance(own, WorstOffLimit):
-            top = own.top if own.price else max(0.0, own.top - _CUT_TOLERANCE)
-            costs, tops = np.full(self._levels, own.price), np.full(self._levels, top)
+            costs, tops = np.full(self._levels, own.price), np.full(self._levels, own.top)
             self._lp.set_columns(np.arange(self._levels), costs, tops)
 
     def _add_violated_rows(self, solution: MasterSolution) -> bool:
