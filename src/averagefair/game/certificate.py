@@ -406,7 +406,8 @@ def _comparisons(
     kept = float("nan")
     if isinstance(promise, Equal) and promise.max_influence is None:
         kept = promise.kept_among_coin_flips(learner.constraints, free.rates, solution.aim)
-    unconstrained = free.error, promise.reached(learner.constraints, free.rates)
+    # Rounded, since it may be one person's rate, and certificates go into model files.
+    unconstrained = free.error, round(promise.reached(learner.constraints, free.rates), 4)
     return unconstrained, kept * free.error + 0.5 * (1.0 - kept), pays
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from math import ceil, isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,7 +68,7 @@ class Baseline:
     given: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Promise(ABC):
     """What a fit must keep.
 
@@ -97,6 +97,12 @@ class Promise(ABC):
     def __post_init__(self) -> None:
         if self.no_harm is not None:
             self._set(no_harm=number_below("no_harm", self.no_harm, 1.0))
+
+    def __repr__(self) -> str:
+        own = [field for field in fields(self) if getattr(self, field.name) != field.default]
+        own.sort(key=lambda field: field.kw_only)
+        given = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in own)
+        return f"{type(self).__name__}({given})"
 
     def _set(self, **values: Any) -> None:
         """Store checked values; any kind of number is accepted and stored as a float."""
@@ -316,7 +322,7 @@ class Promise(ABC):
         return {"kind": type(self).__name__, **asdict(self)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Equal(Promise):
     """The paper's promise: every rate within alpha of a common rate.
 
@@ -415,7 +421,12 @@ class Equal(Promise):
         """
         return self.max_influence is not None or certificate.outside <= self.beta + 1e-9
 
-    remedy: ClassVar[str] = "Raise alpha, or use the default solver, which meets every alpha"
+    @property
+    def remedy(self) -> str:  # type: ignore[override]
+        """What to do if the promise is not kept."""
+        if self.no_harm is not None:
+            return "Raise alpha or no_harm, or search longer"
+        return "Raise alpha, or use the default solver, which meets every alpha"
 
     @property
     def everybody(self) -> bool:
@@ -444,7 +455,7 @@ class Equal(Promise):
         return f"alpha {self.alpha:g}{who}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cap(Promise):
     """Nobody's rate above a figure.
 
@@ -506,7 +517,7 @@ class Cap(Promise):
         return f"no rate above {self.max_rate:g}{who}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Minimax(Promise):
     """The highest rate as low as possible, then the least error.
 
@@ -597,7 +608,7 @@ class Minimax(Promise):
         return f"the highest rate as low as possible{levels}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorstOff(Promise):
     """The mean rate of the worst-off share of the people: at most a figure, or at a price.
 

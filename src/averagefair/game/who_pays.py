@@ -20,6 +20,8 @@ from averagefair.errors import InputError
 from averagefair.game.worst_off import worst_off_mean
 
 TENTH = 0.1
+# Figures are rounded, so that a model file holds nobody's exact rate.
+_DIGITS = 4
 NOTICEABLE = 0.01
 """A change of a rate counts if it exceeds this: one task in a hundred."""
 
@@ -48,6 +50,9 @@ class Change:
 @dataclass(frozen=True)
 class WhoPays:
     """How people's rates change, compared with a baseline. ``print`` it.
+
+    Rates are rounded to four digits: certificates go into model files, and a mean of few people, or
+    a median, would tell somebody's rate exactly.
 
     Attributes
     ----------
@@ -171,7 +176,7 @@ def _one_rate(before: FloatArray, after: FloatArray, weights: FloatArray | None)
     rounding = 1e-9
 
     def both(measure: Any) -> Change:
-        return Change(measure(before), measure(after))
+        return Change(*(round(measure(rates), _DIGITS) + 0.0 for rates in (before, after)))
 
     return WhoPays(
         better=float(weights[change < -NOTICEABLE - rounding].sum() / total),
