@@ -99,10 +99,10 @@ class Promise(ABC):
             self._set(no_harm=number_below("no_harm", self.no_harm, 1.0))
 
     def __repr__(self) -> str:
-        own = [field for field in fields(self) if getattr(self, field.name) != field.default]
-        own.sort(key=lambda field: field.kw_only)
-        given = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in own)
-        return f"{type(self).__name__}({given})"
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own["no_harm"] = own.pop("no_harm")  # last
+        given = [f"{name}={value!r}" for name, value in own.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(given)})"
 
     def _set(self, **values: Any) -> None:
         """Store checked values; any kind of number is accepted and stored as a float."""
