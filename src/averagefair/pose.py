@@ -82,7 +82,9 @@ def pose(
         sample,
         rates,
         resolved,
-        against=None if against is None else read_against(against, sample),
+        against=None
+        if against is None
+        else read_against(against, sample, named=ids is not None or sample.named_people),
         seed=int(check_random_state(random_state).randint(2**31 - 1)),
         transformer=transformer,
         wrap_oracle=_recorder(
@@ -100,7 +102,7 @@ def pose(
     return problem, columns
 
 
-def read_against(against: Any, sample: Sample) -> FloatArray:
+def read_against(against: Any, sample: Sample, *, named: bool) -> FloatArray:
     """Read the rates that people have today, in the sample's order.
 
     Parameters
@@ -108,10 +110,12 @@ def read_against(against: Any, sample: Sample) -> FloatArray:
     against : array-like, pandas Series or DataFrame, shape (n,) or (n, rates)
         If both have names, the people must be the same; they may be in another order.
     sample : Sample
+    named : bool
+        Whether the sample's people have names, as an index or as ``ids``.
     """
     index = getattr(against, "index", None)
     rates = read_numbers(against, "`against`")
-    if index is None or not hasattr(index, "__array__") or not sample.named_people:
+    if index is None or not hasattr(index, "__array__") or not named:
         return rates
     rows = {name: row for row, name in enumerate(np.asarray(index).tolist())}
     names = sample.individual_names.tolist()

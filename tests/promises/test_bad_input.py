@@ -240,7 +240,6 @@ class TestAgainst:
         two = estimator(promise=Equal(0.3), rate=BOTH).fit(features, Y, against=both)
         assert len(two.certificate_.who_pays) == 2
 
-    @pytest.mark.xfail(reason="`against` is matched by a table's index only", strict=True)
     def test_ids_name_the_people_of_a_series(self):
         pd = pytest.importorskip("pandas")
         names = [f"person {i}" for i in range(14)]
