@@ -130,7 +130,7 @@ def test_the_line_says_where_the_run_stands(time):
     [
         (None, "alpha 0.25 round"),
         (Cap(), "max rate 0.25 round"),
-        (WorstOff(), "price 0.1 round"),
+        (WorstOff(), "price 0.25 round"),
         (Minimax(), "round 1 "),
     ],
     ids=str,

@@ -125,6 +125,7 @@ PARAMETERS = {
     "price": 0.5,
     "no_harm": 0.02,
     "promise": Minimax(),
+    "look_first": False,
 }
 
 

@@ -84,7 +84,7 @@ def fit_or_refusal(case, promise, against):
 
 def assert_says_the_least(promise, verdict, message):
     """The message names a value that can be kept, and hardly a larger one."""
-    if "contradict" in message:
+    if "With no_harm=" in message:
         found, least = re.search(r"With no_harm=([\d.]+)", message), promise.no_harm
     else:
         found, least = re.search(r"found is ([\d.]+)\. Ask", message), promise.value
@@ -328,7 +328,7 @@ def test_who_pays_is_what_a_plain_loop_says(name):
             for rates, figure in ((before[people, k], "before"), (after[people], "after")):
                 top = plain_worst_off(rates, weights, 0.1)
                 best = 1 - plain_worst_off(1 - rates, weights, 0.1)
-                assert getattr(own.worst_off, figure) == pytest.approx(top, abs=1e-9)
-                assert getattr(own.best_off, figure) == pytest.approx(best, abs=1e-9)
+                assert getattr(own.worst_off, figure) == pytest.approx(top, abs=6e-5)  # rounded
+                assert getattr(own.best_off, figure) == pytest.approx(best, abs=6e-5)
                 mean = np.average(rates, weights=weights)
-                assert getattr(own.mean, figure) == pytest.approx(mean, abs=1e-9)
+                assert getattr(own.mean, figure) == pytest.approx(mean, abs=6e-5)
