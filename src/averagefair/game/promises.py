@@ -716,7 +716,7 @@ class WorstOff(Promise):
 
 
 DEFAULT_PRICE = 0.1
-"""A higher price bought no more on held-out people and tasks (docs/promises.md)."""
+"""A higher price bought little more on held-out people and tasks (docs/promises.md)."""
 PROMISES: dict[str, type[Promise]] = {
     kind.__name__: kind for kind in (Equal, Cap, Minimax, WorstOff)
 }
