@@ -65,10 +65,10 @@ def sections(found: Sequence[Panel]) -> Iterator[str]:
         "meet. So averages make every mixture's worst-off look better than they are. *Drawn* "
         "figures use the decisions themselves, with a mean over ten draws."
     )
-    yield "### The tables"
+    yield "## The tables"
     yield sizes(found)
     yield unconstrained(found)
-    yield "### At equal gain for the worst-off tenth"
+    yield "## At equal gain for the worst-off tenth"
     yield (
         "The cost is the change of the error. The gain is the fall of the worst-off tenth's mean "
         "rate. Equal rates' cost is read off the mean curve over alpha, at the same gain; in "
@@ -82,7 +82,7 @@ def sections(found: Sequence[Panel]) -> Iterator[str]:
         yield from comparisons(found, WORST_OFF, measure)
     for measure in MEASURES:
         yield verdicts(found, measure)
-    yield "### All changes"
+    yield "## All changes"
     for panel in found:
         yield f"**{panel.table}, {panel.oracle}**"
         yield changes(panel)
