@@ -125,6 +125,9 @@ def first_look(problem: Problem) -> FirstLook | None:
         return None
     if not isinstance(sample.rows, ArrayRows):
         return None
+    # The audit takes rates that count a mistake or not. For others, look at the error rate.
+    own = [rate for rate in problem.learner.rates if {rate.negatives, rate.positives} <= {0, 1}]
+    rates = own or [ErrorRate()]
     rng = np.random.default_rng(problem.seed)
     labels, decisions = [], []
     with warnings.catch_warnings():
@@ -137,7 +140,7 @@ def first_look(problem: Problem) -> FirstLook | None:
             labels.append(np.where(signs == 0, np.nan, signs < 0))
         found = [
             audit(np.vstack(labels), np.vstack(decisions), rate=rate, random_state=0)
-            for rate in problem.learner.rates
+            for rate in rates
         ]
     clearest = min(found, key=lambda own: (np.nan_to_num(own.chance.p, nan=1.0), -_sigma(own)))
     if np.isnan(clearest.chance.p):
