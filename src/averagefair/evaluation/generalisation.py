@@ -193,7 +193,7 @@ def _warn_if_worst_off_lose(curve: Frontier, corner: str, pays: Sequence[WhoPays
     if losing:
         value, change = max(losing, key=lambda pair: pair[1])
         warn(
-            f"on {CORNERS[corner]}, even the worst-off tenth lose at {len(losing)} of "
+            f"even the worst-off tenth lose on {CORNERS[corner]}, at {len(losing)} of "
             f"{counted(len(curve), 'point')}: their mean rate rises by up to {change:.3f}, at "
             f"{curve.parameter} {value:g}. Choose another point, or promise something to the "
             "worst-off: frontier(X, Y, promise=WorstOff(0.1)).",
