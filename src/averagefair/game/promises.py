@@ -605,7 +605,7 @@ class Minimax(Promise):
     def words(self) -> str:
         """Say it."""
         levels = f", {self.levels} levels" if self.levels > 1 else ""
-        return f"the highest rate as low as possible{levels}"
+        return f"the highest rate as low as the oracle can find{levels}"
 
 
 @dataclass(frozen=True, repr=False)
