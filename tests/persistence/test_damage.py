@@ -14,7 +14,16 @@ from sklearn.exceptions import NotFittedError
 
 from averagefair import AverageFairClassifier, ErrorRate, InputError, RegressionOracle, held_out
 from averagefair.persistence import load, save
-from tests.support.model_files import WHO, altered, assert_decides_the_same, fitted, there_and_back
+from averagefair.persistence.container import MODEL
+from tests.support.memory import asked_for
+from tests.support.model_files import (
+    WHO,
+    altered,
+    assert_decides_the_same,
+    fitted,
+    joined,
+    there_and_back,
+)
 from tests.support.small_fits import (
     FEATURES,
     ORACLES,
@@ -200,10 +209,25 @@ def test_a_folder_or_nothing_at_all_cannot_be_read(tmp_path):
             load(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, -1, "1", 1.0, True, None])
 def test_another_version_of_the_format_is_told_apart(version, whole, tmp_path):
-    with pytest.raises(InputError, match=r"version .* of the format.*averagefair \d"):
+    with pytest.raises(InputError, match=r"has version .* of the format.*averagefair \d"):
         load(altered(whole, tmp_path, lambda arrays, head: head.update(version=version)))
+
+
+@pytest.mark.parametrize("version", [MODEL.version + 1, 1000])
+def test_a_newer_version_of_the_format_is_called_newer_whatever_else_it_holds(
+    version, whole, tmp_path
+):
+    def change(arrays, head):
+        made_by = head["made_by"]
+        arrays.clear()
+        arrays["something new"] = np.zeros(3)
+        head.clear()
+        head.update(format=MODEL.name, version=version, made_by=made_by)
+
+    with pytest.raises(InputError, match=rf"the newer version {version} .* averagefair \d"):
+        load(altered(whole, tmp_path, change))
 
 
 def of_array(name, change):
@@ -253,9 +277,18 @@ MISFITS = {
     "a place too far": of_array("linear.place", lambda place: place + 1000),
     "two in one place": of_array("linear.place", lambda place: place * 0),
     "half a place": of_array("linear.place", lambda place: place + 0.5),
-    "one task less": of_array("linear.coefficients", lambda w: w[:, :, 1:]),
-    "one feature less": of_array("linear.coefficients", lambda w: w[:, 1:]),
-    "one classifier less": of_array("linear.coefficients", lambda w: w[1:]),
+    "one task less": of_array("linear.coefficients", lambda w: w[:, 1:]),
+    "one feature less": of_array("linear.coefficients", lambda w: w[1:]),
+    "one classifier less": of_array("linear.coefficients", lambda w: w[:, M:]),
+    "one number of tasks less": of_array("linear.tasks", lambda tasks: tasks[1:]),
+    "numbers of tasks that are others": of_array(
+        "linear.tasks", lambda tasks: tasks + np.eye(len(tasks), dtype=int)[0]
+    ),
+    "tasks moved to another classifier": of_array(
+        "linear.tasks",
+        lambda tasks: tasks - np.eye(len(tasks), dtype=int)[0] + np.eye(len(tasks), dtype=int)[1],
+    ),
+    "fewer than no tasks": of_array("linear.tasks", lambda tasks: -tasks),
     "one name of a task less": of_head(tasks=TASKS[1:]),
     "no names of tasks": of_head(tasks=None),
     "another number of features": of_head(feature_count=7),
@@ -352,6 +385,94 @@ def test_who_pays_for_a_single_rate_is_one_comparison(who_pays, tmp_path):
     for path in (tmp_path / "listed.model", tmp_path / "fair.model"):
         with pytest.raises(InputError, match="is damaged"):
             load(altered(path.read_bytes(), tmp_path, of_certificate(who_pays=who_pays)))
+
+
+@pytest.fixture(scope="module")
+def per_task(tmp_path_factory):
+    """Return the bytes of a file with chances of each task and choices with columns."""
+    path = tmp_path_factory.mktemp("models") / "fair.model"
+    save(joined("portfolio"), path)
+    return path.read_bytes()
+
+
+def swap_columns(arrays, head):
+    """Use the tasks of one member in another order: a valid file that decides something else."""
+    row = arrays["chosen.columns"].copy()
+    same = np.flatnonzero(arrays["chosen.choice"][0] == arrays["chosen.choice"][0, 0])
+    row[0, same] = row[0, same[::-1]]
+    arrays["chosen.columns"] = row
+
+
+PER_TASK = {
+    "chances of fewer tasks": of_array("chances", lambda q: q[:, 1:]),
+    "chances of more tasks": of_array("chances", lambda q: np.hstack([q, q[:, :1]])),
+    "chances of a task that are half": of_array(
+        "chances", lambda q: q * np.where(np.arange(q.shape[1]), 1.0, 0.5)
+    ),
+    "a negative chance in a task": of_array(
+        "chances", lambda q: q + np.eye(len(q))[:, [0]] - np.eye(len(q))[:, [1]]
+    ),
+    "a chance that is no number": of_array("chances", lambda q: np.where(q == q[0, 0], np.nan, q)),
+    "chances of fewer classifiers": of_array("chances", lambda q: q[1:] / q[1:].sum(axis=0)),
+    "three dimensions of chances": of_array("chances", lambda q: q[:, :, None]),
+    "whole chances": of_array("chances", lambda q: (q == q.max(axis=0)).astype(np.int64)),
+    "no columns": without("chosen.columns"),
+    "a column too far": of_array("chosen.columns", lambda columns: columns + 100),
+    "a column of another member": of_array("chosen.columns", lambda columns: columns * 0 + 9),
+    "a column before the first": of_array("chosen.columns", lambda columns: columns - 1),
+    "one column for all tasks": of_array("chosen.columns", lambda columns: columns * 0),
+    "half columns": of_array("chosen.columns", lambda columns: columns + 0.0),
+    "columns of fewer tasks": of_array("chosen.columns", lambda columns: columns[:, 1:]),
+    "columns of fewer choices": of_array("chosen.columns", lambda columns: columns[1:]),
+    "a member too many": of_array("chosen.choice", lambda choice: choice + 2),
+    "members that are no members": of_array("chosen.members", lambda members: members * 0),
+    "members twice": of_array("chosen.members", lambda members: members * 0 + members[0]),
+    "members that choose among themselves": of_array(
+        "chosen.members", lambda members: members - members[0]
+    ),
+    "a stump of fewer tasks": of_array("stumps.tasks", lambda tasks: tasks - 1),
+    "stumps of other features": of_array("stumps.features", lambda features: features + 3),
+    "thresholds that are no numbers": of_array("stumps.thresholds", lambda cuts: cuts * np.nan),
+}
+
+
+@pytest.mark.parametrize("change", PER_TASK.values(), ids=PER_TASK)
+def test_damaged_chances_and_choices_of_tasks_are_refused(change, per_task, tmp_path):
+    with pytest.raises(InputError, match=r"altered\.model is damaged"):
+        load(altered(per_task, tmp_path, change))
+
+
+def test_choices_of_tasks_that_fit_are_read(per_task, tmp_path):
+    """This shows that the files above are refused because of their damage."""
+    one = joined("portfolio")
+    assert_decides_the_same(one, load(altered(per_task, tmp_path, lambda *_: None)), STRANGERS)
+    other = load(altered(per_task, tmp_path, swap_columns))
+    chances = [it.decision_probability(STRANGERS) for it in (one, other)]
+    assert np.abs(chances[0] - chances[1]).max() > 0.01
+
+
+def test_a_small_file_does_not_repeat_a_classifier_until_memory_is_full(per_task, tmp_path):
+    """A column of many features, named for many tasks, would take their product."""
+    d, m = 3000, 3000
+
+    def change(arrays, head):
+        arrays.clear()
+        arrays["chances"], arrays["linear.place"] = np.ones(1), np.array([1])
+        arrays["linear.tasks"], arrays["linear.intercepts"] = np.array([1]), np.zeros(1)
+        arrays["linear.coefficients"] = np.zeros((d, 1))
+        arrays["chosen.place"], arrays["chosen.members"] = np.array([0]), np.array([1])
+        arrays["chosen.count"] = np.array([1])
+        arrays["chosen.choice"] = arrays["chosen.columns"] = np.zeros((1, m), dtype=np.int64)
+        head.update(tasks=[str(task) for task in range(m)], feature_count=d, named_tasks=False)
+        head.pop("fitted")
+
+    path = altered(per_task, tmp_path, change)
+
+    def read():
+        with pytest.raises(InputError, match=r"is damaged.*names a task of a member twice"):
+            load(path)
+
+    assert asked_for(read) < 8 * d * m / 10
 
 
 def test_a_constant_of_too_many_tasks_is_refused(tmp_path):

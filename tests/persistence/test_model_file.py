@@ -5,7 +5,8 @@ import math
 import struct
 import subprocess
 import sys
-from dataclasses import fields
+from copy import deepcopy
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,10 @@ from tests.support.model_files import (
     TABLES,
     WHO,
     assert_decides_the_same,
+    by_task,
     contents,
     fitted,
+    joined,
     there_and_back,
 )
 from tests.support.small_fits import FEATURES, STRANGERS, TASKS, UNEVEN, M, N, model, people, rounds
@@ -111,7 +114,7 @@ def test_a_file_alone_says_how_to_decide(case, tmp_path):
     known = fitted(case)
     save(known.model, tmp_path / "fair.model")
     arrays, manifest = contents(tmp_path / "fair.model")
-    decided = decisions(arrays, len(manifest["tasks"]))
+    decided = decisions(arrays)
     chances = sum(chance * decided[place] for place, chance in enumerate(arrays["chances"]))
     wanted = known.model.decision_probability(known.strangers).reshape(chances.shape)
     np.testing.assert_allclose(chances, wanted, atol=1e-12)
@@ -119,18 +122,26 @@ def test_a_file_alone_says_how_to_decide(case, tmp_path):
     assert manifest["seed"] == known.model.seed_
 
 
-def decisions(arrays, tasks):
+def spans(arrays, kind):
+    """Return each hypothesis's place, and where its tasks are in the arrays of its kind."""
+    tasks = arrays.get(f"{kind}.tasks", np.zeros(0, int))
+    ends = np.cumsum(tasks)
+    rows = [slice(int(end - count), int(end)) for end, count in zip(ends, tasks, strict=True)]
+    return [*zip(arrays.get(f"{kind}.place", ()), rows, strict=True)]
+
+
+def decisions(arrays):
     """Return the decisions of each hypothesis for strangers."""
     found = {}
-    for row, place in enumerate(arrays.get("linear.place", ())):
-        score = STRANGERS @ arrays["linear.coefficients"][row] + arrays["linear.intercepts"][row]
+    for place, own in spans(arrays, "linear"):
+        score = STRANGERS @ arrays["linear.coefficients"][:, own] + arrays["linear.intercepts"][own]
         found[place] = score < 0
-    for row, place in enumerate(arrays.get("stumps.place", ())):
-        looked_at = STRANGERS[:, arrays["stumps.features"][row]]
-        below = looked_at <= arrays["stumps.thresholds"][row]
-        found[place] = below != arrays["stumps.upward"][row]
-    for row, place in enumerate(arrays.get("constant.place", ())):
-        found[place] = np.full((len(STRANGERS), tasks), arrays["constant.decision"][row])
+    for place, own in spans(arrays, "stumps"):
+        below = STRANGERS[:, arrays["stumps.features"][own]] <= arrays["stumps.thresholds"][own]
+        found[place] = below != arrays["stumps.upward"][own]
+    for row, (place, own) in enumerate(spans(arrays, "constant")):
+        shape = len(STRANGERS), own.stop - own.start
+        found[place] = np.full(shape, arrays["constant.decision"][row])
     if "fitted.place" in arrays:
         data = arrays["fitted.classifiers"].tobytes()
         listed = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
@@ -147,7 +158,11 @@ def decisions(arrays, tasks):
         members = arrays["chosen.members"][: ends[row]][-arrays["chosen.count"][row] :]
         choice = arrays["chosen.choice"][row]
         found[arrays["chosen.place"][row]] = np.stack(
-            [found[members[which]][:, task] for task, which in enumerate(choice)], axis=1
+            [
+                found[members[which]][:, column]
+                for which, column in zip(choice, arrays["chosen.columns"][row], strict=True)
+            ],
+            axis=1,
         )
     return found
 
@@ -157,6 +172,70 @@ def test_the_cases_hold_every_kind_of_classifier(tmp_path):
         type(one).__name__ for case in CASES for one in fitted(case).model.classifiers_.hypotheses
     }
     assert kinds == {"LinearThresholds", "Stumps", "Constant", "FittedClassifiers", "PerTaskChoice"}
+
+
+PER_TASK = {
+    "linear": lambda: by_task("default, gradient, error"),
+    "stumps": lambda: by_task("stump, gradient, error"),
+    "trees": lambda: by_task("tree"),
+    "stumps and trees": lambda: by_task("portfolio"),
+    "linear, two sets of tasks": lambda: joined("default, gradient, error"),
+    "stumps and trees, two sets of tasks": lambda: joined("portfolio"),
+}
+
+
+@pytest.mark.parametrize("make", PER_TASK.values(), ids=PER_TASK)
+def test_chances_of_each_task_come_back_the_same(make, tmp_path):
+    one, path = make(), tmp_path / "fair.model"
+    same = there_and_back(one, path)
+    assert same.probabilities.shape == (len(same.hypotheses), len(one.task_names))
+    np.testing.assert_array_equal(same.probabilities, one.probabilities)
+    kinds = [[type(it) for it in mixture.hypotheses] for mixture in (one, same)]
+    assert kinds[0] == kinds[1]
+    assert_decides_the_same(one, same, STRANGERS)
+    save(same, tmp_path / "again.model")
+    if b"PK" not in path.read_bytes():  # skops writes the time into its archives
+        assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("make", PER_TASK.values(), ids=PER_TASK)
+def test_a_file_alone_says_how_to_decide_each_task(make, tmp_path):
+    one = make()
+    save(one, tmp_path / "fair.model")
+    arrays, _ = contents(tmp_path / "fair.model")
+    decided = decisions(arrays)
+    chances = sum(row * decided[place] for place, row in enumerate(arrays["chances"]))
+    np.testing.assert_allclose(chances, one.decision_probability(STRANGERS), atol=1e-12)
+    backwards = sum(row[::-1] * decided[place] for place, row in enumerate(arrays["chances"]))
+    assert np.abs(backwards - one.decision_probability(STRANGERS)).max() > 0.01, "blind judge"
+
+
+def test_a_file_holds_one_classifier_of_a_task_in_each_layer(tmp_path):
+    """Members that decide few tasks take the space of these tasks alone."""
+    one = joined("portfolio")
+    save(one, tmp_path / "fair.model")
+    arrays, _ = contents(tmp_path / "fair.model")
+    assert "chosen.columns" in arrays
+    tasks, layers = len(one.task_names), len(one.hypotheses)
+    data = arrays["fitted.classifiers"].tobytes()
+    listed = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+    stored = sum(len(it["classifiers"]) for it in listed)
+    for kind in ("stumps", "constant"):
+        stored += sum(arrays.get(f"{kind}.tasks", ()))
+    assert stored == tasks * layers
+
+
+def test_a_model_may_have_other_classifiers_than_its_mapping_makes(tmp_path):
+    known = fitted("default, gradient, error")
+    one = deepcopy(known.model)
+    one.classifiers_ = by_task("stump, gradient, error")
+    one.mapping_ = replace(one.mapping_.sparsify(3), seed=one.classifiers_.seed + 1)
+    assert len(one.classifiers_.hypotheses) > len(one.mapping_.mixture)
+    same = there_and_back(one, tmp_path / "fair.model", extendable=True)
+    assert_decides_the_same(one.classifiers_, same.classifiers_, STRANGERS)
+    for name in ("weights", "mixture", "constants", "seed"):
+        np.testing.assert_array_equal(getattr(same.mapping_, name), getattr(one.mapping_, name))
+    assert_decides_the_same(one.extend(known.later), same.extend(known.later), STRANGERS)
 
 
 @pytest.mark.parametrize("case", CASES)

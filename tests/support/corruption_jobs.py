@@ -116,7 +116,7 @@ def assert_valid(one):
     model = None if isinstance(one, Mixture) else one
     classifiers = one if model is None else one.classifiers_
     q, m = classifiers.probabilities, len(classifiers.task_names)
-    if not (np.isfinite(q).all() and (q >= 0).all() and abs(q.sum() - 1) < 1e-6):
+    if not (np.isfinite(q).all() and (q >= 0).all() and (np.abs(q.sum(axis=0) - 1) < 1e-6).all()):
         raise NotValid(f"chances {q}")
     # Unnamed later tasks are named after their labels; tasks with equal labels share a name.
     named = model is not None or classifiers.named_tasks

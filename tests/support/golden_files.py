@@ -3,10 +3,13 @@
 After a version's release its folder is never written again, because later versions of the library
 must still read it. Run this for a new version only:
 
-    python -m tests.support.golden_files tests/persistence/golden/v1
+    python -m tests.support.golden_files tests/persistence/golden/v2
+
+While the version is not released yet, ``--again`` writes its folder again.
 """
 
 import json
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -23,7 +26,7 @@ from averagefair import (
     WeightedOracle,
     save,
 )
-from tests.support.model_files import Case, fitted
+from tests.support.model_files import Case, by_task, fitted, joined
 from tests.support.small_fits import STRANGERS, rounds
 
 # Models that cover everything a file can store: classifiers, oracles, rates, names, people.
@@ -56,6 +59,12 @@ SMALL = {
         True,
     ),
 }
+# Classifiers with chances for each task, and classifiers of two sets of tasks in one.
+PER_TASK = {
+    "by-task": lambda: by_task("default, gradient, error"),
+    "by-task-stumps": lambda: by_task("stump, gradient, error"),
+    "joined": lambda: joined("portfolio of portfolios"),
+}
 
 
 def facts(model):
@@ -70,8 +79,10 @@ def facts(model):
     }
 
 
-def main(folder):
-    """Write all files into a folder that must not exist."""
+def main(folder, again=False):
+    """Write all files into a folder; it must not exist unless it is to be written again."""
+    if again and folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)
     told = {}
     for name, (case, extendable) in (STORED | SMALL).items():
@@ -83,6 +94,9 @@ def main(folder):
             save(later, folder / f"{name}-later.model")
             told[name]["later labels"] = [[*row] for row in _cells(known.later)]
             told[f"{name}-later"] = facts(later)
+    for name, make in PER_TASK.items():
+        save(make(), folder / f"{name}.model")
+        told[name] = facts(make())
     (folder / "facts.json").write_text(json.dumps(told) + "\n")
 
 
@@ -93,4 +107,4 @@ def _cells(table):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), again="--again" in sys.argv)

@@ -20,11 +20,14 @@ from averagefair import (
     FalseNegativeRate,
     FalsePositiveRate,
     LogisticOracle,
+    Mixture,
     Portfolio,
     RegressionOracle,
+    Sample,
     StumpOracle,
     WeightedOracle,
 )
+from averagefair.game.per_task_choice import choose_per_task
 from averagefair.persistence import load, save
 from tests.support.small_fits import (
     FEATURES,
@@ -121,6 +124,38 @@ class Case:
 @cache
 def fitted(case):
     return Case(**CASES[case])
+
+
+def several_chances(count, tasks, seed=0):
+    """Draw chances of ``count`` hypotheses in each task, shape (count, tasks); many are 0."""
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(size=(count, tasks)) * (rng.uniform(size=(count, tasks)) < 0.5)
+    q[rng.integers(count, size=tasks), np.arange(tasks)] += 0.5
+    return q / q.sum(axis=0)
+
+
+def by_task(case):
+    """Return classifiers with chances for each task, made of a fitted model's hypotheses."""
+    known = fitted(case)
+    hypotheses = known.model.classifiers_.hypotheses
+    tasks = len(known.model.task_names_)
+    sample = Sample(known.features, known.labels)
+    return Mixture.by_task(hypotheses, several_chances(len(hypotheses), tasks), sample, seed=3)
+
+
+def joined(case):
+    """Return classifiers of a fitted model's tasks and of its later tasks, in one mixture."""
+    known = fitted(case)
+    first, second = known.model.classifiers_, known.model.extend(known.later)
+    tasks = len(first.task_names), len(second.task_names)
+    choice, columns = np.repeat([0, 1], tasks), np.concatenate([*map(np.arange, tasks)])
+    hypotheses = [
+        choose_per_task([one, other], choice, columns)
+        for one, other in zip(first.hypotheses, second.hypotheses, strict=False)
+    ]
+    later = np.where(np.isnan(known.later), 0, known.later)
+    sample = Sample(known.features, np.hstack([known.labels, later]))
+    return Mixture(hypotheses, several_chances(len(hypotheses), sum(tasks)), sample, seed=4)
 
 
 def there_and_back(one, path, **options):

@@ -27,7 +27,7 @@ from averagefair import (
     WeightedOracle,
 )
 from averagefair.persistence import save
-from tests.support.model_files import LATER, contents, fitted, seal
+from tests.support.model_files import LATER, by_task, contents, fitted, joined, seal
 from tests.support.small_fits import model, people, rounds
 
 
@@ -52,6 +52,8 @@ FILES = {
     "stumps, extendable": (lambda: fitted("blanks, stump").model, {"extendable": True}),
     "constants": (lambda: fitted("constants").model, {}),
     "later tasks": (lambda: later("ridge"), {}),
+    "chances by task": (lambda: by_task("default, gradient, error"), {}),
+    "joined tasks": (lambda: joined("portfolio"), {}),
     "tasks set aside": (lambda: fitted("pandas, tasks set aside").model, {"extendable": True}),
     "splines, extendable": (lambda: mapped(SplineTransformer(n_knots=3)), {"extendable": True}),
     "kernel": (

@@ -40,7 +40,7 @@ def assert_honest(model, world, rate, atol=1e-9):
     """Recompute all figures that a fitted model reports, from its hypotheses and the labels."""
     q = np.asarray(model.classifiers_.probabilities)
     assert (q >= 0).all(), "a probability is negative"
-    assert abs(q.sum() - 1) < 1e-9, "the probabilities do not sum to 1"
+    assert (np.abs(q.sum(axis=0) - 1) < 1e-9).all(), "the probabilities do not sum to 1"
     chances = np.zeros(world.Y.shape)
     for share, hypothesis in zip(q, model.classifiers_.hypotheses, strict=True):
         chances += share * np.asarray(hypothesis.decide(world.X))

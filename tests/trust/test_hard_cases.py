@@ -281,7 +281,7 @@ def assert_right(model, X, Y, fit):
     seen = X.astype(np.float32) if single else X
     q = mixture.probabilities
     assert np.isfinite(q).all()
-    assert abs(q.sum() - 1.0) < 1e-9
+    assert (np.abs(q.sum(axis=0) - 1.0) < 1e-9).all()
     for one in mixture.hypotheses:
         if isinstance(one, LinearThresholds):
             assert np.isfinite(one.coefficients).all()

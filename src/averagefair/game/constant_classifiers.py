@@ -7,9 +7,12 @@ negatives. So a fair mixture always exists, whatever the oracle answers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from averagefair.game.protocols import Hypothesis
 from averagefair.people.backends import Space
@@ -40,6 +43,22 @@ class Constant(Hypothesis):
     def key(self) -> Hashable:
         """Return the decision and the number of tasks."""
         return "constant", self.decision, self.tasks
+
+    @classmethod
+    def gather(
+        cls, hypotheses: Sequence[Hypothesis], choice: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> Constant | None:
+        """Return a constant if the same constant decides all tasks.
+
+        Parameters
+        ----------
+        hypotheses, choice, columns
+            As for ``Hypothesis.gather``.
+        """
+        chosen = [hypotheses[position] for position in np.unique(choice)]
+        decisions = {one.decision if isinstance(one, Constant) else None for one in chosen}
+        decision = decisions.pop()
+        return None if decisions or decision is None else cls(decision, len(choice))
 
 
 def constants(tasks: int) -> list[Constant]:

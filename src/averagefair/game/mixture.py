@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from averagefair._util.arrays import FloatArray
 from averagefair._util.text import counted
 from averagefair.errors import InputError
+from averagefair.game.per_task_choice import choose_per_task
 from averagefair.game.protocols import Hypothesis
 from averagefair.people.backends import Space
 from averagefair.people.blocks import row_blocks
@@ -25,14 +26,16 @@ from averagefair.people.sample import Sample, check_columns, read_features
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixture:
-    """Randomised classifiers for k tasks: hypothesis r is used with probability q_r.
+    """Randomised classifiers for k tasks: task j uses hypothesis r with probability q_rj.
 
     Parameters
     ----------
     hypotheses : sequence of Hypothesis
-        Each decides all k tasks. Equal hypotheses are merged.
-    probabilities : array, shape (r,)
-        Not negative; they sum to 1.
+        Each decides all k tasks. Equal hypotheses are merged, and those without a chance in any
+        task are dropped.
+    probabilities : array, shape (r,) or (r, k)
+        Not negative. Shape (r,): the same chances in every task, which sum to 1. Shape (r, k): each
+        task has its own chances, a column, which sum to 1.
     sample : Sample
         The training sample. The mixture keeps only the names of its tasks, the names and number of
         its features, and its feature map.
@@ -67,20 +70,57 @@ class Mixture:
         object.__setattr__(self, "feature_names", sample.feature_names)
         object.__setattr__(self, "feature_count", sample.feature_count)
         object.__setattr__(self, "feature_map", sample.feature_map)
-        q = read_numbers(self.probabilities, "probabilities")
-        if q.shape != (len(self.hypotheses),) or not len(q):
-            raise InputError(
-                "a mixture needs at least one hypothesis, and one probability for each; got "
-                f"probabilities of shape {q.shape} for {len(self.hypotheses)} hypotheses."
-            )
-        if not ((q >= 0).all() and abs(q.sum() - 1.0) <= 1e-9):
-            raise InputError(
-                f"probabilities must not be negative and must sum to 1; got a minimum of "
-                f"{q.min()!r} and a sum of {q.sum()!r}."
-            )
+        q = _read_chances(self.probabilities, len(self.hypotheses), sample.m)
         first, q = merge_equal((h.key() for h in self.hypotheses), q)
-        object.__setattr__(self, "hypotheses", tuple(self.hypotheses[index] for index in first))
-        object.__setattr__(self, "probabilities", q)
+        possible = (q > 0) if q.ndim == 1 else (q > 0).any(axis=1)
+        hypotheses = tuple(self.hypotheses[index] for index in first[possible])
+        object.__setattr__(self, "hypotheses", hypotheses)
+        object.__setattr__(self, "probabilities", q[possible])
+
+    @classmethod
+    def by_task(
+        cls, hypotheses: Sequence[Hypothesis], chances: ArrayLike, sample: Sample, seed: int = 0
+    ) -> Mixture:
+        """Return a mixture in which each task has its own chances, with as few hypotheses as fit.
+
+        Hypothesis l of the result decides each task by its l-th most likely classifier. So the
+        result has as many hypotheses as the task with the most classifiers, however many were
+        given. The chances of decisions are those of ``Mixture(hypotheses, chances, ...)``.
+
+        Parameters
+        ----------
+        hypotheses : sequence of Hypothesis
+            Each decides all k tasks.
+        chances : array, shape (r, k)
+            The chance of each hypothesis in each task; not negative, and each column sums to 1.
+        sample : Sample
+            The training sample.
+        seed : int, default 0
+            Seed of the draws.
+
+        Examples
+        --------
+        >>> from averagefair.game.constant_classifiers import Constant
+        >>> sample = Sample([[0.0], [1.0]], [[0, 1], [1, 0]])
+        >>> some = [Constant(False, 2), Constant(True, 2)]
+        >>> mixture = Mixture.by_task(some, [[1.0, 0.25], [0.0, 0.75]], sample)
+        >>> mixture.probabilities
+        array([[1.  , 0.75],
+               [0.  , 0.25]])
+        >>> mixture.decision_probability([[5.0]])
+        array([[0.  , 0.75]])
+        """
+        q = _read_chances(chances, len(hypotheses), sample.m)
+        if q.ndim == 1:
+            return cls(hypotheses, q, sample, seed)
+        first, q = merge_equal((hypothesis.key() for hypothesis in hypotheses), q)
+        order = np.argsort(-q, axis=0, kind="stable")
+        q = np.take_along_axis(q, order, axis=0)
+        layers = range(int(np.count_nonzero(q, axis=0).max(initial=1)))
+        # A task with fewer classifiers repeats its first one, with chance 0.
+        choices = [first[np.where(q[layer] > 0, order[layer], order[0])] for layer in layers]
+        packed = [choose_per_task(hypotheses, choice) for choice in choices]
+        return cls(packed, q[: len(packed)], sample, seed)
 
     def decision_probability(self, X: Any) -> Any:
         """Return the chance of deciding 1 for each person and task, shape (n, k).
@@ -130,18 +170,27 @@ class Mixture:
         space = Space.of(features)
         xp = space.xp
         out = space.zeros((features.shape[0], len(self.task_names)))
+        parts = [
+            (chance if isinstance(chance, float) else space.asarray(chance), hypothesis)
+            for chance, hypothesis in self.parts()
+        ]
         for rows in row_blocks(*out.shape):
             block = features[rows, :]
             total = 0.0
-            for share, hypothesis in self.parts():
+            for share, hypothesis in parts:
                 total = total + share * xp.astype(hypothesis.decide(block), xp.float64)
             # If all hypotheses decide 1, the shares add up to 1 only up to rounding.
             out[rows, :] = xp.where(total > 1.0 - 1e-12, 1.0, total)
         return out
 
-    def parts(self) -> Iterator[tuple[float, Hypothesis]]:
-        """Yield each chance and its hypothesis."""
-        return zip(self.probabilities.tolist(), self.hypotheses, strict=True)
+    def parts(self) -> Iterator[tuple[float | FloatArray, Hypothesis]]:
+        """Yield each chance and its hypothesis.
+
+        A chance is a float, or an array of shape (k,) if each task has its own chances.
+        """
+        q = self.probabilities
+        chances = q.tolist() if q.ndim == 1 else [*q]
+        return zip(chances, self.hypotheses, strict=True)
 
     def predict(self, X: Any, ids: ArrayLike | None = None) -> Any:
         """Draw decisions 0/1, shape (n, k): the same person and task always get the same draw.
@@ -192,10 +241,32 @@ class Mixture:
         return f"Mixture({hypotheses} for {counted(len(self.task_names), 'task')})"
 
 
+def _read_chances(probabilities: Any, hypotheses: int, tasks: int) -> FloatArray:
+    """Return chances of shape (r,) or (r, k); refuse anything else."""
+    q = read_numbers(probabilities, "probabilities")
+    if q.shape not in ((hypotheses,), (hypotheses, tasks)) or not len(q):
+        raise InputError(
+            "a mixture needs at least one hypothesis, and one probability for each (or for each "
+            f"and every task); got probabilities of shape {q.shape} for {hypotheses} hypotheses "
+            f"and {counted(tasks, 'task')}."
+        )
+    totals = np.atleast_1d(q.sum(axis=0))
+    if not ((q >= 0).all() and (np.abs(totals - 1.0) <= 1e-9).all()):
+        where = "" if q.ndim == 1 else " in every task"
+        worst = float(totals[np.abs(totals - 1.0).argmax()])
+        raise InputError(
+            f"probabilities must not be negative and must sum to 1{where}; got a minimum of "
+            f"{float(q.min())!r} and a sum of {worst!r}."
+        )
+    return q
+
+
 def merge_equal(
     keys: Iterable[Hashable], chances: FloatArray
 ) -> tuple[NDArray[np.intp], FloatArray]:
     """Find the distinct keys: the first index of each, and the sum of its chances.
+
+    Chances have one row for each key.
 
     Examples
     --------
@@ -205,4 +276,8 @@ def merge_equal(
     numbers: dict[Hashable, int] = {}
     labels = [numbers.setdefault(key, len(numbers)) for key in keys]
     first = np.unique(labels, return_index=True)[1]
-    return first, np.asarray(np.bincount(labels, weights=chances), dtype=np.float64)
+    if chances.ndim == 1:
+        return first, np.asarray(np.bincount(labels, weights=chances), dtype=np.float64)
+    sums = np.zeros((len(first), *chances.shape[1:]))
+    np.add.at(sums, labels, chances)
+    return first, sums

@@ -102,6 +102,29 @@ class Hypothesis(Protocol):
         """
         return None
 
+    @classmethod
+    def gather(
+        cls, hypotheses: Sequence[Hypothesis], choice: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> Hypothesis | None:
+        """Join classifiers of several hypotheses into one hypothesis of this class.
+
+        Parameters
+        ----------
+        hypotheses : sequence of Hypothesis
+            Of this class, of others, and constants. Some may not be chosen.
+        choice : integer array, shape (k,)
+            The position of the hypothesis that decides each task.
+        columns : integer array, shape (k,)
+            Which of that hypothesis's own tasks decides the task.
+
+        Returns
+        -------
+        Hypothesis with k tasks, or None
+            None (the default) means that this class cannot hold the chosen classifiers. They are
+            then asked one after the other.
+        """
+        return None
+
 
 class BestResponse(Protocol):
     """An oracle bound to a sample, which can be asked many times. A function is enough."""

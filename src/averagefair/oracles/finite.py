@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
 from averagefair.game.costs import TIE, Costs
+from averagefair.game.per_task_choice import positions
 from averagefair.game.protocols import Hypothesis, Oracle
 from averagefair.people.blocks import row_blocks
 from averagefair.people.sample import Sample
@@ -40,6 +41,27 @@ class Choices(Hypothesis):
     def key(self) -> Hashable:
         """Return which list of classifiers this is, and the choices as bytes."""
         return id(self.classifiers), self.chosen.tobytes()
+
+    @classmethod
+    def gather(
+        cls, hypotheses: Sequence[Hypothesis], choice: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> Choices | None:
+        """Join choices from the same list of classifiers.
+
+        Parameters
+        ----------
+        hypotheses, choice, columns
+            As for ``Hypothesis.gather``.
+        """
+        found, chosen = None, np.empty(len(choice), dtype=np.intp)
+        for position, tasks in positions(choice):
+            own = hypotheses[position]
+            if not isinstance(own, Choices) or (
+                found is not None and own.classifiers is not found.classifiers
+            ):
+                return None
+            found, chosen[tasks] = own, own.chosen[columns[tasks]]
+        return None if found is None else cls(found.classifiers, chosen)
 
 
 @dataclass(frozen=True, eq=False)

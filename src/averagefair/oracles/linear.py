@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair.game.constant_classifiers import Constant
+from averagefair.game.per_task_choice import positions
 from averagefair.game.protocols import Hypothesis
 from averagefair.people.backends import Space
 from averagefair.people.blocks import count_true, scratch
@@ -133,6 +135,32 @@ class LinearThresholds(Hypothesis):
     def key(self) -> Hashable:
         """Return coefficients and intercepts as bytes."""
         return self.coefficients.tobytes(), self.intercepts.tobytes()
+
+    @classmethod
+    def gather(
+        cls, hypotheses: Sequence[Hypothesis], choice: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> LinearThresholds | None:
+        """Join linear classifiers and constants; a constant has coefficients 0.
+
+        Parameters
+        ----------
+        hypotheses, choice, columns
+            As for ``Hypothesis.gather``.
+        """
+        sizes = [len(one.coefficients) for one in hypotheses if isinstance(one, LinearThresholds)]
+        if not sizes:
+            return None
+        coefficients, intercepts = np.zeros((sizes[0], len(choice))), np.empty(len(choice))
+        for position, tasks in positions(choice):
+            chosen = hypotheses[position]
+            if isinstance(chosen, LinearThresholds):
+                coefficients[:, tasks] = chosen.coefficients[:, columns[tasks]]
+                intercepts[tasks] = chosen.intercepts[columns[tasks]]
+            elif isinstance(chosen, Constant):
+                intercepts[tasks] = -1.0 if chosen.decision else 1.0
+            else:
+                return None
+        return cls(coefficients, intercepts)
 
 
 def _overflow_raises() -> np.errstate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
 from averagefair.game.constant_classifiers import constants
 from averagefair.game.costs import Costs
+from averagefair.game.per_task_choice import choose_per_task
 from averagefair.game.protocols import (
     BestResponse,
     Hypothesis,
@@ -23,55 +24,12 @@ from averagefair.game.protocols import (
     remind,
 )
 from averagefair.oracles.linear import LinearThresholds
-from averagefair.people.backends import Space
 from averagefair.people.sample import Sample
-
-
-@dataclass(frozen=True, eq=False)
-class PerTaskChoice(Hypothesis):
-    """For each of k tasks, the classifier of one of several hypotheses.
-
-    Attributes
-    ----------
-    hypotheses : sequence of Hypothesis
-        Each decides all k tasks.
-    choice : integer array, shape (k,)
-        The position of the hypothesis that decides each task.
-    """
-
-    hypotheses: Sequence[Hypothesis]
-    choice: NDArray[np.intp]
-
-    def decide(self, features: Any) -> Any:
-        """Decide for each person and task, in the features' space; shape (n, k)."""
-        space = Space.of(features)
-        out = space.xp.zeros(
-            (features.shape[0], len(self.choice)), dtype=space.xp.bool, device=space.device
-        )
-        for position, hypothesis in enumerate(self.hypotheses):
-            tasks = space.asarray(self.choice == position)
-            out = out | (tasks & hypothesis.decide(features))
-        return out
-
-    def key(self) -> Hashable:
-        """Return the hypotheses' keys and the choices as bytes."""
-        return tuple(hypothesis.key() for hypothesis in self.hypotheses), self.choice.tobytes()
 
 
 def cheapest(answers: Sequence[Hypothesis], costs: Sequence[FloatArray]) -> Hypothesis:
     """Return the cheapest answer of each task; the first wins a tie. Costs have shape (k,) each."""
-    choice = np.argmin(costs, axis=0)
-    if not choice.any():
-        return answers[0]
-    linear = [answer for answer in answers if isinstance(answer, LinearThresholds)]
-    if len(linear) == len(answers):
-        tasks = np.arange(len(choice))
-        return LinearThresholds(
-            np.stack([answer.coefficients for answer in linear])[choice, :, tasks].T.copy(),
-            np.stack([answer.intercepts for answer in linear])[choice, tasks],
-        )
-    used, choice = np.unique(choice, return_inverse=True)
-    return PerTaskChoice([answers[position] for position in used], choice)
+    return choose_per_task(answers, np.argmin(costs, axis=0))
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair.game.constant_classifiers import Constant
 from averagefair.game.costs import TIE, Costs, gaps
+from averagefair.game.per_task_choice import positions
 from averagefair.game.protocols import Hypothesis, Oracle
 from averagefair.people.blocks import CELLS_PER_BLOCK, row_blocks
 from averagefair.people.sample import Sample
@@ -46,6 +48,33 @@ class Stumps(Hypothesis):
     def key(self) -> Hashable:
         """Return features, thresholds and directions as bytes."""
         return self.features.tobytes(), self.thresholds.tobytes(), self.upward.tobytes()
+
+    @classmethod
+    def gather(
+        cls, hypotheses: Sequence[Hypothesis], choice: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> Stumps | None:
+        """Join stumps and constants; a constant has an infinite threshold.
+
+        Parameters
+        ----------
+        hypotheses, choice, columns
+            As for ``Hypothesis.gather``.
+        """
+        if not any(isinstance(hypothesis, Stumps) for hypothesis in hypotheses):
+            return None  # there may be no feature
+        k = len(choice)
+        features, thresholds = np.zeros(k, dtype=np.intp), np.empty(k)
+        upward = np.zeros(k, dtype=np.bool_)
+        for position, tasks in positions(choice):
+            chosen, own = hypotheses[position], columns[tasks]
+            if isinstance(chosen, Stumps):
+                features[tasks], upward[tasks] = chosen.features[own], chosen.upward[own]
+                thresholds[tasks] = chosen.thresholds[own]
+            elif isinstance(chosen, Constant):
+                thresholds[tasks] = np.inf if chosen.decision else -np.inf
+            else:
+                return None
+        return cls(features, thresholds, upward)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.checks import number_below
 from averagefair._util.seeding import seeded
 from averagefair.errors import DegenerateTaskWarning, InputError, blaming, some_of, warn
+from averagefair.game.constant_classifiers import Constant
 from averagefair.game.costs import Costs
 from averagefair.game.degenerate_tasks import constant_tasks
+from averagefair.game.per_task_choice import positions
 from averagefair.game.protocols import Hypothesis, Oracle, StatefulResponse
 from averagefair.oracles.fitting import (
     TaskFitter,
@@ -89,6 +91,32 @@ class FittedClassifiers(Hypothesis):
     def key(self) -> Hashable:
         """Return a key by the classifiers' identity: fitted models are not compared."""
         return tuple(_SameObject(classifier) for classifier in self.classifiers)
+
+    @classmethod
+    def gather(
+        cls, hypotheses: Sequence[Hypothesis], choice: NDArray[np.intp], columns: NDArray[np.intp]
+    ) -> FittedClassifiers | None:
+        """Join fitted classifiers with the same labels, from the same file, and constants.
+
+        Parameters
+        ----------
+        hypotheses, choice, columns
+            As for ``Hypothesis.gather``.
+        """
+        chosen = [(hypotheses[position], tasks) for position, tasks in positions(choice)]
+        fitted = [one for one, _ in chosen if isinstance(one, FittedClassifiers)]
+        constant = sum(isinstance(one, Constant) for one, _ in chosen)
+        alike = {(tuple(one.classes), one.source) for one in fitted}
+        if len(alike) != 1 or len(fitted) + constant < len(chosen):
+            return None
+        classifiers: list[Any] = [None] * len(choice)
+        for one, tasks in chosen:
+            for task in tasks:
+                if isinstance(one, FittedClassifiers):
+                    classifiers[task] = one.classifiers[columns[task]]
+                elif isinstance(one, Constant):
+                    classifiers[task] = bool(one.decision)
+        return cls(classifiers, fitted[0].classes, fitted[0].source)
 
 
 class _SameObject:

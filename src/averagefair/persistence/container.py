@@ -18,15 +18,20 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Format(NamedTuple):
-    """The format that a file's manifest names, and its version."""
+    """The format that a file's manifest names, the version written, and the oldest one read.
+
+    Version 2 stores how many tasks each hypothesis decides, and chances of each task. It reads
+    files of version 1, in which each hypothesis decides all tasks.
+    """
 
     name: str
     version: int
     words: str
+    oldest: int = 1
 
 
-MODEL = Format("averagefair model", 1, "model file")
-CHECKPOINT = Format("averagefair checkpoint", 1, "file of a checkpoint")
+MODEL = Format("averagefair model", 2, "model file")
+CHECKPOINT = Format("averagefair checkpoint", 2, "file of a checkpoint")
 
 
 def pack(
@@ -68,6 +73,8 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
             manifest = json.loads(text, parse_constant=_no_number)
             if not isinstance(manifest, dict) or manifest.get("format") != kind.name:
                 raise InputError(f"{path} is not a {kind.words} of averagefair.")
+            # Check the version first: only a reader of that version knows the rest of the file.
+            _check_version(path, manifest, kind)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except InputError:
         raise
@@ -75,16 +82,23 @@ def unpack(path: str | Path, kind: Format = MODEL) -> tuple[Arrays, dict[str, An
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
     except Exception as error:  # a foreign file may raise anything
         raise InputError(f"{path} is not a whole {kind.words}: {error}.") from None
-    version = manifest.get("version")
-    if version != kind.version or type(version) is not int:
-        raise InputError(
-            f"{path} has version {version!r} of the format; this release of averagefair reads "
-            f"version {kind.version}. Use the release that wrote it: {manifest.get('made_by')}."
-        )
     written = arrays.pop("digest", None)
     if written is None or not np.array_equal(written, digest(arrays, text)):
         raise InputError(f"{path} is damaged: it is not as it was written. Get the file again.")
     return arrays, manifest
+
+
+def _check_version(path: str | Path, manifest: Mapping[str, Any], kind: Format) -> None:
+    """Refuse a version of the format that this release does not read."""
+    version = manifest.get("version")
+    if type(version) is int and kind.oldest <= version <= kind.version:
+        return
+    newer = type(version) is int and version > kind.version
+    raise InputError(
+        f"{path} has {'the newer ' if newer else ''}version {version!r} of the format; this "
+        f"release of averagefair reads versions {kind.oldest} to {kind.version}. Use the release "
+        f"that wrote it{' or a later one' if newer else ''}: {manifest.get('made_by')}."
+    )
 
 
 def _refuse_tables(path: str | Path, kind: Format) -> None:

@@ -54,6 +54,14 @@ class Contents:
             raise ValueError(f"{name} are not chances")
         return part
 
+    def chances(self, name: str, tasks: int) -> NDArray[np.float64]:
+        """Return chances that add up to 1, shape (r,), or that do so in each task, (r, tasks)."""
+        several = self.arrays[name].ndim > 1
+        part = self.array(name, None, tasks) if several else self.array(name, None)
+        if (part < 0).any() or (np.abs(part.sum(axis=0) - 1.0) > 1e-9).any():
+            raise ValueError(f"{name} are not chances")
+        return part
+
     def whole(self, name: str) -> int:
         """Return a whole number that is not negative."""
         value = self.manifest[name]

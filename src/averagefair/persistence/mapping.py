@@ -74,11 +74,14 @@ def write_mapping(mapping: Mapping | None, arrays: Arrays) -> dict[str, Any]:
         "rule.negatives": rule.negatives,
         "rule.positives": rule.positives,
     }
-    return {"oracle": oracle, "indexed": people.indexed}
+    return {"oracle": oracle, "indexed": people.indexed, "seed": mapping.seed}
 
 
 def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mapping | None:
-    """Return the mapping that `write_mapping` wrote, or None."""
+    """Return the mapping that `write_mapping` wrote, or None.
+
+    The mapping has its own rounds, chances and seed; ``classifiers`` only has the same features.
+    """
     known = contents.manifest.get("mapping")
     if known is None:
         return None
@@ -116,6 +119,7 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
         ),
         weights=rounds,
         mixture=np.array(chances),
-        seed=classifiers.seed,
+        # In files of version 1 the mapping has the seed of the classifiers.
+        seed=Contents({}, {"seed": classifiers.seed, **known}).whole("seed"),
         constants=(float(zero), float(one)),
     )

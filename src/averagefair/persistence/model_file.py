@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -281,22 +281,13 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
     figures = [*common] if isinstance(common, tuple) else [common]
     if len(figures) != rates:
         raise ValueError("the certificate has another number of rates")
-    own = ("aim", "deviation", "spread", "outside", "error", "lower", "upper", "gap", "seconds")
-    others = (
-        "reached",
-        "harm",
-        "unconstrained_reached",
-        "unconstrained_error",
-        "coin_flip_error",
-        "rounds",
-        "oracle_calls",
-        "columns",
-    )
-    figures += [getattr(certificate, name) for name in (*own, *others)]
+    figures += _of_type(certificate, "float", "int")
     if not all(map(_is_figure, figures)):
         raise ValueError("the certificate holds a figure that is not a number")
-    if not isinstance(certificate.trouble, str):
-        raise ValueError("the certificate's trouble is not text")
+    if not all(isinstance(text, str) for text in _of_type(certificate, "str")):
+        raise ValueError("the certificate holds words that are not text")
+    if not all(isinstance(flag, bool) for flag in _of_type(certificate, "bool")):
+        raise ValueError("the certificate holds a flag that is neither true nor false")
     pays, each = certificate.who_pays, certificate.each_who_pays
     if pays is not None and (
         len(each) != rates
@@ -304,9 +295,14 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
         or not all(isinstance(own, WhoPays) for own in each)
     ):
         raise ValueError("the certificate does not say who pays for each rate")
-    if not isinstance(certificate.against_given, bool):
-        raise ValueError("the certificate does not say what rates are compared with")
     return certificate
+
+
+def _of_type(certificate: Certificate, *names: str) -> list[Any]:
+    """Return the certificate's values in fields that are annotated with one of these types."""
+    return [
+        getattr(certificate, field.name) for field in fields(certificate) if field.type in names
+    ]
 
 
 def _is_figure(number: Any) -> bool:
