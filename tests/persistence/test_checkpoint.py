@@ -155,7 +155,7 @@ def test_a_longer_run_goes_on_from_a_shorter_one(tmp_path):
 
 @pytest.mark.long
 def test_a_curve_goes_on_too(tmp_path):
-    asked = {"alphas": [0.05, 0.1, 0.2], "random_state": 0, "solver": QUICK}
+    asked = {"values": [0.05, 0.1, 0.2], "random_state": 0, "solver": QUICK}
     whole = frontier(X, Y, **asked)
     rounds_played = []
 
@@ -170,7 +170,7 @@ def test_a_curve_goes_on_too(tmp_path):
     one, other = (curve.to_dict() for curve in (whole, again))
     del one["seconds"], other["seconds"]
     np.testing.assert_equal(one, other)
-    for alpha in asked["alphas"]:
+    for alpha in asked["values"]:
         assert_decides_the_same(whole.model(alpha), again.model(alpha), STRANGERS)
 
 
