@@ -23,7 +23,7 @@ from tests.support.report_pages import fixture_browser, fixture_save  # noqa: F4
 
 pytestmark = pytest.mark.browser
 
-QUICK = ColumnGeneration(max_rounds=3, shakes=1, reweightings=1)
+QUICK = ColumnGeneration(max_rounds=3, reweightings=1)
 WIDTHS = (360, 1400)
 # How far the first number beside a name lies outside its scrolling box.
 SEEN = """

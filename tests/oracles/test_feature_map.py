@@ -330,7 +330,7 @@ def test_many_people_in_a_file_are_fitted_on_evenly(tmp_path):
     file[:, 0] = np.arange(n)
     labels = (np.arange(2 * n).reshape(n, 2) % 3 == 0).astype(int)
     counted = Counting()
-    solver = ColumnGeneration(max_rounds=1, reweightings=0, shakes=0)
+    solver = ColumnGeneration(max_rounds=1, reweightings=0)
     one = fair(through(counted), alpha=0.5, solver=solver).fit(file, labels)
     seen = one.classifiers_.feature_map.transformer.seen_
     assert len(seen) == 100_000

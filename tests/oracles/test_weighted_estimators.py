@@ -151,7 +151,7 @@ def test_a_pipeline_serves_a_whole_fit_and_new_tasks():
     fitted = AverageFairClassifier(
         alpha=0.2,
         oracle=make_pipeline(StandardScaler(), LOGISTIC),
-        solver=ColumnGeneration(max_rounds=2, patience=1, shakes=1, reweightings=1),
+        solver=ColumnGeneration(max_rounds=2, patience=1, reweightings=1),
     ).fit(X, Y[:, :3])
     assert fitted.extend(Y[:, 3:]).decision_probability(STRANGERS).shape == (500, 1)
 

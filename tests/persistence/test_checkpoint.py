@@ -54,7 +54,7 @@ RUNS = {
         "oracle": Portfolio([StumpOracle(), LogisticOracle(), WeightedOracle(TREE)]),
         "solver": rounds(8),
     },
-    "tree": {"oracle": ORACLES["tree"], "solver": ColumnGeneration(max_rounds=4, shakes=1)},
+    "tree": {"oracle": ORACLES["tree"], "solver": ColumnGeneration(max_rounds=4)},
     "boosting": {"oracle": HistGradientBoostingClassifier(max_iter=2), "solver": rounds(3)},
     "map": {"oracle": FeatureMap(StandardScaler(), LogisticOracle()), "solver": rounds(8)},
     "several rates": {"rate": ["false_positive", "false_negative"], "solver": QUICK},

@@ -249,7 +249,7 @@ class TestAFittedModel:
         model = AverageFairClassifier(
             promise=promise,
             oracle=RegressionOracle(),
-            solver=ColumnGeneration(max_rounds=8, shakes=1, reweightings=2),
+            solver=ColumnGeneration(max_rounds=8, reweightings=2),
             random_state=0,
         )
         there = clone(model).fit(xp.asarray(people.X), xp.asarray(people.Y))

@@ -31,7 +31,7 @@ from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import audit_data, audit_report, frontier_report, page
 from averagefair.showing.report.frontier_data import WORST, band_edges, cap_edges, task_errors
 
-QUICK = ColumnGeneration(max_rounds=30, shakes=2, reweightings=3)
+QUICK = ColumnGeneration(max_rounds=30, reweightings=3)
 ALPHAS = [0.02, 0.05, 0.1, 0.3]
 BOTH = ["false_positive", "false_negative"]
 HOSTILE = [
@@ -420,7 +420,7 @@ def test_a_curve_of_many_people_is_a_small_file():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 2))
     Y = X @ rng.normal(size=(2, 3)) + rng.normal(size=(100_000, 3)) > 0
-    few = ColumnGeneration(max_rounds=3, shakes=1, reweightings=1)
+    few = ColumnGeneration(max_rounds=3, reweightings=1)
     curve = frontier(X, Y, [0.1, 0.3], solver=few, random_state=0)
     assert len(frontier_report(curve, Y).encode()) < 1_000_000
 

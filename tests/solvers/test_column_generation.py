@@ -24,6 +24,7 @@ from averagefair import (
     RegressionOracle,
     StopReason,
     StumpOracle,
+    WorstOff,
 )
 from averagefair.errors import SolverError
 from averagefair.game.constraints import Constraints
@@ -236,7 +237,7 @@ class TestMapping:
     def test_is_sparse_and_makes_the_classifiers_again(self, name, rate):
         X, Y = labelled(n=12, m=4, d=2)
         oracle = Counting(RegressionOracle() if name == "regression" else ORACLES[name][0])
-        solver = ColumnGeneration(max_rounds=30, tol=1e-4)
+        solver = ColumnGeneration(max_rounds=30, tol=1e-4, blocks=1)
         model = fit(X, Y, alpha=0.03, rate=rate, oracle=oracle, solver=solver)
         mapping = model.mapping_
         assert (mapping.mixture > 0).all()
@@ -327,7 +328,7 @@ class TestTrouble:
         """After the first round there is an answer to keep, unless the program always fails."""
         X, Y = labelled(seed=1, n=12, m=4)
         run, solved, failing = Master._run, [], [0]
-        solver = ColumnGeneration(max_rounds=40, shakes=1, reweightings=1)
+        solver = ColumnGeneration(max_rounds=40, mapping_rounds=0)
         options = {"alpha": 0.05, "beta": beta, "oracle": oracle, "solver": solver}
 
         def instead(master):
@@ -351,19 +352,29 @@ class TestTrouble:
                     lost.append(at)
                     continue
             assert model.certificate_.met, at
-        if once or oracle.exact:
-            assert max(lost) <= ends[0], f"no answer where solve {lost} of {ends} failed"
+        assert solved
+        assert max(lost, default=0) <= ends[0], f"no answer where solve {lost} of {ends} failed"
 
     def test_a_status_that_is_not_optimal_is_told(self, monkeypatch):
         unknown = highspy.HighsModelStatus.kUnknown
         monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda self: unknown)
-        with pytest.raises(SolverError, match="HiGHS says"):
-            fit(*labelled(), oracle=StumpOracle())
+        with pytest.warns(ConvergenceWarning, match="HiGHS says"):
+            fit(*labelled(), oracle=StumpOracle(), promise=WorstOff(max_rate=0.4))
+
+    def test_without_the_exact_program_the_central_one_answers(self, monkeypatch):
+        unknown = highspy.HighsModelStatus.kUnknown
+        monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda self: unknown)
+        X, Y = labelled(n=60, m=15)
+        model = fit(X, Y, alpha=0.05, oracle=RegressionOracle())
+        assert_keeps_to_alpha(model, X, Y, 0.05)
+        monkeypatch.undo()
+        again = fit(X, Y, alpha=0.05, oracle=RegressionOracle())
+        assert model.error_ <= again.error_ + 2e-3
 
     @pytest.mark.parametrize("oracle", EITHER, ids=repr)
     def test_any_number_of_rounds_makes_an_answer(self, oracle):
         X, Y = labelled(n=12, m=4)
-        rules = {"shakes": 1, "reweightings": 1, "patience": 2}
+        rules = {"reweightings": 1, "patience": 2}
         whole = fit(X, Y, alpha=0.05, oracle=oracle, solver=ColumnGeneration(**rules))
         assert 3 < len(whole.history_) < 80
         for rounds in range(1, len(whole.history_) + 1):
@@ -384,13 +395,15 @@ class TestTrouble:
     @pytest.mark.parametrize("beta", [0.0, 0.1])
     def test_time_that_runs_out_within_a_linear_program(self, oracle, programs, beta, monkeypatch):
         end_linear_programs(monkeypatch, after=programs)
-        self.assert_ends_by_time(ColumnGeneration(time_limit=1e9, tol=1e-9), oracle, beta)
+        solver = ColumnGeneration(time_limit=1e9, tol=1e-9)
+        # A heuristic oracle's linear program comes last, after the run has converged.
+        self.assert_ends_by_time(solver, oracle, beta, told=oracle.exact and programs < 2)
 
     @staticmethod
-    def assert_ends_by_time(solver, oracle, beta):
+    def assert_ends_by_time(solver, oracle, beta, *, told=True):
         X, Y = labelled(n=60, m=15)
         model = fit(X, Y, alpha=0.02, beta=beta, oracle=oracle, solver=solver)
-        assert model.certificate_.stop_reason is StopReason.TIME
+        assert model.certificate_.stop_reason is StopReason.TIME or not told
         assert model.certificate_.met
         (rates,) = rates_of(model, X, Y, "error")
         assert share_outside(rates, np.ones(60), 2 * 0.02 + 1e-6) <= beta + 1e-9

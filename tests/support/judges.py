@@ -54,6 +54,7 @@ def optimum(
     individual_weights=None,
     *,
     constants=False,
+    whole_plays=False,
     excused=(),
     prices=None,
 ):
@@ -62,12 +63,14 @@ def optimum(
     ``decisions`` (h, n) are all decisions of the class on these people. The variables are, for each
     task, a distribution over the h decisions, and gamma. Returns the least error.
 
-    ``kind`` may be a list of rates, each with a gamma of its own. With ``constants`` the mixture
-    may also hold "always 0" and "always 1" on all tasks; each task's distribution adds up to the
-    rest of the probability. People in ``excused`` have no constraint. With ``prices``, one for each
+    ``kind`` may be a list of rates, each with a gamma of its own. With ``constants`` each task may
+    also use "always 0" and "always 1". With ``whole_plays`` these two serve all tasks at once, and
+    each task's distribution adds up to the rest of the probability. People in ``excused`` have no constraint. With ``prices``, one for each
     person, a person may lie outside at that price per unit, which is added to the error.
     """
     n, m = labels.shape
+    if constants and not whole_plays:
+        decisions, constants = with_constants(decisions), False
     h, kinds = len(decisions), [kind] if isinstance(kind, str) else list(kind)
     b = np.ones(m) / m if task_weights is None else np.asarray(task_weights) / np.sum(task_weights)
     a = np.ones(n) if individual_weights is None else np.asarray(individual_weights, dtype=float)
@@ -124,6 +127,12 @@ def optimum(
     return done.fun
 
 
+def with_constants(decisions):
+    """Return the decisions of a class with "always 0" and "always 1" added, (h + 2, n)."""
+    n = np.shape(decisions)[1]
+    return np.vstack([decisions, np.zeros((1, n), bool), np.ones((1, n), bool)])
+
+
 def stump_decisions(features):
     """Return all decisions of one-feature thresholds and constants on these people, (h, n)."""
     n, d = features.shape
@@ -167,7 +176,7 @@ def assert_fair_solution(model, X, labels, kind, *, allowed, sample_weight=None,
     mixture = model.classifiers_
     q = np.asarray(mixture.probabilities)
     assert (q >= 0).all(), "a probability is negative"
-    assert abs(q.sum() - 1) < 1e-9, "the probabilities do not sum to 1"
+    assert (np.abs(q.sum(axis=0) - 1) < 1e-9).all(), "the probabilities do not sum to 1"
     chances = chances_of(mixture.hypotheses, q, X)
     rates = plain_rates(labels, chances, kind, task_weight)
     if sample_weight is not None:

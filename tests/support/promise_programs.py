@@ -1,8 +1,8 @@
 """The linear program of each promise, written out in full and solved by SciPy.
 
 Nothing here comes from the library: a program needs the labels, the weights and all decisions of a
-finite class. A play picks one decision rule for each task. The mixture of plays enters through the
-chances of the rules in each task, and two more plays are "always 0" and "always 1" in all tasks.
+finite class. A play picks one decision rule for each task, and each task has chances of its own.
+"always 0" and "always 1" are rules of every task.
 
 Rates of a person and a rate (a *line*) are linear in these chances. The promises are
 
@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from scipy.optimize import linprog
 
-from tests.support.judges import cells
+from tests.support.judges import cells, with_constants
 
 IMPOSSIBLE = np.inf
 
@@ -53,6 +53,8 @@ class FullProgram:
         self, labels, decisions, rate="error", people=None, tasks=None, *, whole_plays=False
     ):
         n, m = labels.shape
+        self.rules = decisions  # of the class, without the constants
+        decisions = with_constants(decisions)
         self.labels, self.decisions, self.whole_plays = labels, decisions, whole_plays
         self.kinds = [rate] if isinstance(rate, str) else list(rate)
         self.people = np.ones(n) if people is None else np.asarray(people, dtype=float)
@@ -85,24 +87,22 @@ class FullProgram:
     def _columns(self, person, wrong):
         """Return the weight of mistakes in each column; wrong[d, j] is lost by deciding d."""
         says = self.decisions[:, person].astype(int)
-        constants = [wrong[0].sum(), wrong[1].sum()]
         m = wrong.shape[1]
         if self.whole_plays:
             plays = product(range(len(says)), repeat=m)
             own = [sum(wrong[says[rule], j] for j, rule in enumerate(play)) for play in plays]
-            return np.array([*own, *constants])
-        return np.array([*wrong[says].T.ravel(), *constants, 0.0])
+            return np.array(own)
+        return np.asarray(wrong[says].T.ravel())
 
     def _sums(self):
         """Return the equations of the chances."""
         m, h = self.labels.shape[1], len(self.decisions)
         if self.whole_plays:
-            return np.ones((1, h**m + 2)), np.ones(1)
-        sums = np.zeros((m + 1, m * h + 3))  # the last column: no constant is played
+            return np.ones((1, h**m)), np.ones(1)
+        sums = np.zeros((m, m * h))
         for task in range(m):
-            sums[task, task * h : (task + 1) * h], sums[task, -1] = 1.0, -1.0
-        sums[m, -3:] = 1.0
-        return sums, np.append(np.zeros(m), 1.0)
+            sums[task, task * h : (task + 1) * h] = 1.0
+        return sums, np.ones(m)
 
     def per_line(self, table):
         """Return the entries of an (n,) or (n, rates) table for each line."""

@@ -238,14 +238,14 @@ class Case:
         for task in range(m):
             alone = np.where(np.arange(m) == task, self.Y, np.nan)
             losses = []
-            for rule in program.decisions:
+            for rule in program.rules:
                 wrong = (alone != rule[:, None]) & ~np.isnan(alone)
                 seen = (~np.isnan(self.Y) * self.tasks).sum(axis=1)
                 share = np.where(
                     seen > 0, (wrong * self.tasks).sum(axis=1) / np.maximum(seen, 1e-9), 0
                 )
                 losses.append(self.people @ share)
-            best[:, task] = program.decisions[int(np.argmin(losses))]
+            best[:, task] = program.rules[int(np.argmin(losses))]
         return plain_error(self.Y, best, self.tasks, self.people)
 
     def rates(self, chances):
@@ -309,8 +309,8 @@ def draw_against(rng, case):
     n, m = case.Y.shape
     kinds = 1 if isinstance(case.rate, str) else len(case.rate)
     if rng.random() < 0.5:  # rates of some rules of the class, which can be kept
-        rules = rng.integers(len(case.program.decisions), size=m)
-        chances = case.program.decisions[rules].T.astype(float)
+        rules = rng.integers(len(case.program.rules), size=m)
+        chances = case.program.rules[rules].T.astype(float)
         rates = np.array([plain_rates(case.Y, chances, k, case.tasks) for k in case.program.kinds])
         rates = rates.T
     else:

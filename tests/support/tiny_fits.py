@@ -39,12 +39,12 @@ BAD_SETTINGS = {
     "tol": [0, -1, np.inf, np.nan, "a", None, True],
     "max_rounds": [0, 1.5, None, "a", True],
     "time_limit": [0, -1, np.inf, np.nan, "a"],
-    "patience": [0, 2.5, "long"],
+    "patience": [0, 2.5, "long", None],
     "smoothing": [-0.1, 1, np.nan, "a", None],
     "reweightings": [-1, 0.5],
-    "shakes": [-1, 0.5],
-    "approach": [-0.1, 1.0, np.nan],
-    "columns_per_round": [0, 1.5],
+    "blocks": [0, 2.5, "all"],
+    "columns_per_block": [0, 1.5],
+    "mapping_rounds": [-1, 0.5, None],
 }
 BAD_REQUESTS = {
     "alpha": [0.0, 0.51, np.nan, "a"],

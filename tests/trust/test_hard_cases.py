@@ -65,7 +65,7 @@ ORACLES = {
 # differ by less than 1e-7 as equal, so they are invariant only to larger units.)
 UNITLESS = ("least squares", "logistic", "default", "portfolio", "stump")
 SOLVERS = {
-    "columns": ColumnGeneration(max_rounds=5, patience=3, shakes=1, reweightings=2),
+    "columns": ColumnGeneration(max_rounds=5, patience=3, reweightings=2),
     "gradient": ExponentiatedGradient(max_rounds=8, tol=None),
 }
 ALL = ["error", "false_positive", "false_negative"]

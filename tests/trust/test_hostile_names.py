@@ -46,7 +46,7 @@ from tests.support.reliability import record
 SHORT = [name for name in HOSTILE if name not in LONG and not name.startswith(("'=", "''="))]
 MILD = [f"name {place}" for place in range(len(HOSTILE))]
 PAGES = {"frontier": "a curve", "audit": "an audit", "experiments": "experiments"}
-QUICK = ColumnGeneration(max_rounds=5, shakes=1, reweightings=1)
+QUICK = ColumnGeneration(max_rounds=5, reweightings=1)
 FORMULA_WARNING = "a spreadsheet would take"
 guarded = pytest.mark.filterwarnings(f"ignore:.*{FORMULA_WARNING}:UserWarning")
 

@@ -341,7 +341,10 @@ def certify(
     status = Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC
     if learner.oracle.exact:
         try:
-            lower = max(learner.dual_value(program, point) for point in solution.dual_points)
+            lower = max(
+                learner.dual_value(program, point, solution.blocks)
+                for point in solution.dual_points
+            )
         except Exception:
             # The solution already reports that the oracle failed: do not raise again.
             if not solution.trouble:

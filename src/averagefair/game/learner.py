@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError, UndefinedRateWarning, some_of, warn
+from averagefair.game.blocks import Blocks, BlockShares, RateScale
 from averagefair.game.constant_classifiers import constants
 from averagefair.game.constraints import Constraints
 from averagefair.game.costs import CostRule, Costs
 from averagefair.game.limits import Program
 from averagefair.game.measure import Measurement, Meter
 from averagefair.game.promises import Baseline, Promise
-from averagefair.game.protocols import Hypothesis, Oracle, Rate
+from averagefair.game.protocols import BestResponse, Hypothesis, Oracle, Rate
 from averagefair.game.rates import Rates
 from averagefair.people.backends import Space, to_host
 from averagefair.people.parts import block_bytes_on_gpu
@@ -46,6 +48,8 @@ class Play:
     weights : array, shape (constraints,)
         The weights w that this play answers.
     hypothesis : Hypothesis
+    blocks : BlockShares, or None
+        The shares of each block of tasks, if the solver asked for them.
     """
 
     error: float
@@ -53,6 +57,11 @@ class Play:
     common_rates: FloatArray
     weights: Any
     hypothesis: Hypothesis
+    blocks: BlockShares | None = None
+
+    def cost(self, weights: Any) -> float:
+        """Return err + w . R: the Lagrangian without the terms that depend on w alone."""
+        return self.error + float(weights @ self.rates)
 
 
 class Learner:
@@ -136,7 +145,14 @@ class Learner:
         """Whether plays are true best responses: an exact oracle, and no rho from outside."""
         return self.oracle.exact and all(rate.rho is None for rate in self.rates)
 
-    def respond(self, weights: Any, tasks: NDArray[np.intp] | None = None) -> Play:
+    def respond(
+        self,
+        weights: Any,
+        tasks: NDArray[np.intp] | None = None,
+        *,
+        blocks: Blocks | None = None,
+        cheaply: bool = False,
+    ) -> Play:
         """Answer weights over the constraints with a best response.
 
         Parameters
@@ -144,8 +160,12 @@ class Learner:
         weights : array, shape (constraints,)
         tasks : integer array, optional
             Use these tasks only (a fresh batch F_t): classifiers are learned for them alone.
+        blocks : Blocks, optional
+            Also return the shares of each block of tasks.
+        cheaply : bool, default False
+            Ask the oracle's cheaper stand-in (:attr:`Oracle.cheaper`).
         """
-        return self._answer(self.cost_rule, weights, tasks)
+        return self._answer(self.cost_rule, weights, tasks, blocks, cheaply)
 
     def unconstrained(self) -> Play:
         """Return the oracle's answer without a fairness constraint; the oracle is asked once."""
@@ -153,6 +173,28 @@ class Learner:
             nothing = self.sample.space.zeros(len(self.constraints))
             self._unconstrained = self._answer(self.cost_rule, nothing, None)
         return self._unconstrained
+
+    def divide(self, play: Play, blocks: Blocks) -> Play:
+        """Return a play with the shares of each block of tasks.
+
+        Parameters
+        ----------
+        play : Play
+            Of all tasks.
+        blocks : Blocks
+        """
+        return replace(play, blocks=self._shares(self.meter.count(play.hypothesis, blocks)))
+
+    def _shares(self, counts: Any) -> BlockShares:
+        return BlockShares(self.meter.block_errors(counts), counts)
+
+    @cached_property
+    def rate_scale(self) -> RateScale:
+        """How counts of mistakes become shares of people's rates."""
+        scales = self.meter.scales()
+        labels = [self.gather(scales[label, ...]) for label in range(scales.shape[0])]
+        stacked = self.sample.space.xp.stack(labels)
+        return RateScale(self.constraints, stacked, self.sample.n)
 
     @property
     def against_given(self) -> bool:
@@ -219,7 +261,7 @@ class Learner:
         rates = measured.on_host().rates
         return Measurement(measured.error, np.where(absent, np.nan, rates.T).T)
 
-    def dual_value(self, program: Program, point: Any) -> float:
+    def dual_value(self, program: Program, point: Any, blocks: Blocks | None = None) -> float:
         """Return the least Lagrangian at a dual point: with an exact oracle, at most OPT.
 
         The least is over the class, the two constants and the common rate. Outside estimates of rho
@@ -229,31 +271,69 @@ class Learner:
         ----------
         program : Program
         point : array, shape (limits, constraints)
+        blocks : Blocks, optional
+            The blocks with chances of their own: each may take another constant. Default: one
+            block.
         """
         weights = program.weights(point)
-        play = self._answer(self._cost_rule([None] * len(self.rates)), weights, None)
-        costs = (own.error + float(weights @ own.rates) for own in (play, *self.constants()))
-        return min(costs) - program.offset(point)
+        blocks = Blocks.even(self.sample.m, 1) if blocks is None else blocks
+        play = self._answer(self._cost_rule([None] * len(self.rates)), weights, None, blocks)
+        plays = (play, *(self.divide(always, blocks) for always in self.constants()))
+        costs = [self.block_costs(own, weights) for own in plays]
+        return float(np.min(costs, axis=0).sum()) - program.offset(point)
 
-    def _answer(self, rule: CostRule, weights: Any, tasks: NDArray[np.intp] | None) -> Play:
+    def block_costs(self, play: Play, weights: Any) -> FloatArray:
+        """Return err + w . R of each block of a play, shape (blocks,).
+
+        Parameters
+        ----------
+        play : Play
+            With blocks.
+        weights : array, shape (constraints,)
+        """
+        assert play.blocks is not None, "the play was not divided into blocks"
+        errors, counts = play.blocks
+        return np.asarray(errors + self.rate_scale.along(counts, weights))
+
+    def _answer(
+        self,
+        rule: CostRule,
+        weights: Any,
+        tasks: NDArray[np.intp] | None,
+        blocks: Blocks | None = None,
+        cheaply: bool = False,
+    ) -> Play:
         with self._enough_room("a best response"):
             sample = self.sample if tasks is None else self.sample.take_tasks(tasks)
             meter = self.meter if tasks is None else self._meter(sample)
             prices = rule.prices(self.scatter(weights))
-            hypothesis = self._best_response(Costs(sample, *prices, tasks))
+            respond = self._cheap_response if cheaply else self._best_response
+            hypothesis = respond(Costs(sample, *prices, tasks))
             if self.calls == 0:
                 _check_answer(hypothesis, sample)
             self.calls += sample.m
-            return self._play(weights, hypothesis, meter)
+            return self._play(weights, hypothesis, meter, blocks)
+
+    @cached_property
+    def _cheap_response(self) -> BestResponse:
+        assert self.oracle.cheaper is not None, "this oracle has no cheaper stand-in"
+        return self.oracle.cheaper.bind(self.sample)
 
     def _enough_room(self, doing: str) -> AbstractContextManager[None]:
         sample = self.sample
         return sample.space.guarded(doing, block_bytes_on_gpu(sample.n, sample.m))
 
-    def _play(self, weights: Any, hypothesis: Hypothesis, meter: Meter) -> Play:
-        error, rates = meter(hypothesis)
+    def _play(
+        self, weights: Any, hypothesis: Hypothesis, meter: Meter, blocks: Blocks | None = None
+    ) -> Play:
+        shares = None
+        if blocks is None:
+            error, rates = meter(hypothesis)
+        else:
+            shares = self._shares(meter.count(hypothesis, blocks))
+            error, rates = meter.measure(shares.counts)
         common_rates = self.constraints.best_common_rates(weights)
-        return Play(error, self.gather(rates), common_rates, weights, hypothesis)
+        return Play(error, self.gather(rates), common_rates, weights, hypothesis, shares)
 
     def _meter(self, sample: Sample) -> Meter:
         return Meter(sample, self.rates)

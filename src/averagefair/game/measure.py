@@ -7,13 +7,15 @@ classifiers. The evaluation measures decisions on held-out people or tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
+from averagefair.game.blocks import Blocks
 from averagefair.game.protocols import Hypothesis, Rate
 from averagefair.game.rates import Rates
 from averagefair.people.backends import Space, is_foreign, to_host
@@ -121,12 +123,86 @@ class Meter:
             mistakes = self._by_person(
                 _mistakes, decide=decide, by_label=self._by_label, complete=self._complete
             )
-            wrong = mistakes[0] + mistakes[1] if self._by_label else mistakes[0]
-            counted = self._weigh(*mistakes) if self._by_label else self._weigh(wrong, None)
-            return Measurement(self._error(wrong), counted / self._counting_or_nan)
+            return self._measured(mistakes)
 
-    def mix(self, parts: Iterable[tuple[float, Hypothesis]]) -> Measurement:
-        """Return the expected measurement of a mixture of (chance, hypothesis)."""
+    def count(self, hypothesis: Hypothesis, blocks: Blocks) -> Any:
+        """Return everybody's mistakes in each block of tasks, shape (labels, blocks, n).
+
+        Parameters
+        ----------
+        hypothesis : Hypothesis
+        blocks : Blocks
+        """
+        with one_thread(spread=True):
+            results = self.sample.collect(
+                _block_mistakes,
+                task_weights=self._task_weights,
+                hypothesis=hypothesis,
+                by_label=self._by_label,
+                complete=self._complete,
+                edges=blocks.edges,
+                dtype=blocks.dtype,
+            )
+        if len(results) == 1:
+            return results[0]
+        return self.sample.space.xp.concat(results, axis=2)
+
+    def measure(self, counts: Any) -> Measurement:
+        """Return the overall error and everybody's rate from the mistakes of all blocks.
+
+        Parameters
+        ----------
+        counts : array, shape (labels, blocks, n)
+            From :meth:`count`.
+        """
+        xp = self.sample.space.xp
+        total = xp.sum(counts, axis=1, dtype=xp.float64)
+        return self._measured([total[label, :] for label in range(total.shape[0])])
+
+    def block_errors(self, counts: Any) -> FloatArray:
+        """Return each block's share of the overall error, shape (blocks,), in NumPy.
+
+        Parameters
+        ----------
+        counts : array, shape (labels, blocks, n)
+            From :meth:`count`.
+        """
+        space, xp = self.sample.space, self.sample.space.xp
+        if self._cells is not None:
+            weights, unit = self._people, self._cells
+        else:
+            weights, unit = self.shares / self._observed_or_one, 1.0
+        total = np.zeros(counts.shape[1])
+        for label in range(counts.shape[0]):
+            total += space.to_host(xp.astype(counts[label, :, :], xp.float64) @ weights)
+        return total / unit
+
+    def scales(self) -> Any:
+        """Return how much a mistake adds to each rate, shape (labels, n, rates); NaN if undefined.
+
+        The labels are those of :meth:`count`. Without a list of rates the shape is (labels, n).
+        """
+        space, xp = self.sample.space, self.sample.space.xp
+        ones, zeros = xp.ones_like(self._people), space.zeros(self.sample.n)
+        if not self._by_label:
+            return xp.stack([self._weigh(ones, None) / self._counting_or_nan])
+        each = (self._weigh(ones, zeros), self._weigh(zeros, ones))
+        return xp.stack([own / self._counting_or_nan for own in each])
+
+    def _measured(self, mistakes: Sequence[Any]) -> Measurement:
+        """Return the measurement of everybody's mistakes: of all, or on label 0 and on label 1."""
+        wrong = mistakes[0] + mistakes[1] if self._by_label else mistakes[0]
+        counted = self._weigh(*mistakes) if self._by_label else self._weigh(wrong, None)
+        return Measurement(self._error(wrong), counted / self._counting_or_nan)
+
+    def mix(self, parts: Iterable[tuple[Any, Hypothesis]]) -> Measurement:
+        """Return the expected measurement of a mixture of (chance, hypothesis).
+
+        A chance is a number, or an array with a number for each task.
+        """
+        parts = tuple(parts)
+        if any(np.ndim(chance) for chance, _ in parts):
+            return self(_Expected(parts))
         error, rates = 0.0, 0.0
         for chance, hypothesis in parts:
             measured = self(hypothesis)
@@ -163,6 +239,21 @@ class Meter:
         if len(results) == 1:
             return list(results[0])
         return [self.sample.space.xp.concat(pieces) for pieces in zip(*results, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """The chance of deciding 1 under chances for each task; other machines can unpickle it."""
+
+    parts: tuple[tuple[Any, Hypothesis], ...]
+
+    def __call__(self, features: Any) -> Any:
+        space = Space.of(features)
+        total: Any = 0.0
+        for chance, hypothesis in self.parts:
+            decided = space.xp.astype(hypothesis.decide(features), space.xp.float64)
+            total = total + space.asarray(chance) * decided
+        return total
 
 
 def _label_shares(part: Part, *, task_weights: FloatArray | float) -> tuple[Any, Any]:
@@ -202,6 +293,51 @@ def _mistakes(
             counted = wrong if complete else _where(signs != 0, wrong)
             out[0, rows] = _add_up(counted, task_weights, part.space)
     return tuple(out[label, :] for label in range(1 + by_label))
+
+
+def _block_mistakes(
+    part: Part,
+    *,
+    hypothesis: Hypothesis,
+    by_label: bool,
+    complete: bool,
+    task_weights: FloatArray | float,
+    edges: NDArray[np.intp],
+    dtype: str,
+) -> Any:
+    """Return the mistakes in each block of tasks, shape (1 or 2, blocks, rows)."""
+    space, weighted = part.space, not isinstance(task_weights, float)
+    shape = (1 + by_label, len(edges) - 1, len(part))
+    out = space.zeros(shape, "float64" if weighted else dtype)
+    for rows in part.blocks(part.signs.shape[1]):
+        signs = part.signs[rows, :]
+        ones = signs < 0
+        wrong = _wrong(hypothesis.decide(part.features[rows, :]), ones, space)
+        kinds = (signs > 0, ones) if by_label else (None if complete else signs != 0,)
+        for label, kind in enumerate(kinds):
+            marks = wrong if kind is None else _where(kind, wrong)
+            out[label, :, rows] = _block_sums(marks, edges, task_weights, out.dtype, space)
+    return out
+
+
+def _block_sums(
+    marks: Any, edges: NDArray[np.intp], task_weights: FloatArray | float, dtype: Any, space: Space
+) -> Any:
+    """Return the sums of a table's columns within each block, shape (blocks, rows)."""
+    xp, weighted = space.xp, not isinstance(task_weights, float)
+    if len(edges) - 1 == marks.shape[1] and not weighted:
+        return xp.astype(xp.matrix_transpose(marks), dtype)
+    if space.is_numpy:
+        cells = marks * task_weights if weighted else marks.view(np.uint8)
+        return np.add.reduceat(cells, edges[:-1], axis=1, dtype=dtype).T
+    member = np.zeros((marks.shape[1], len(edges) - 1))
+    member[np.arange(marks.shape[1]), np.repeat(np.arange(len(edges) - 1), np.diff(edges))] = 1.0
+    # Sums of ones and zeros are exact in float32.
+    precision = "float64" if weighted else "float32"
+    cells = xp.astype(marks, getattr(xp, precision))
+    if weighted:
+        member *= np.asarray(task_weights)[:, None]
+    return xp.astype(xp.matrix_transpose(cells @ space.asarray(member, precision)), dtype)
 
 
 def _wrong(decisions: Any, ones: Any, space: Space) -> Any:

@@ -118,7 +118,12 @@ class Problem:
             self.seed,
             solution.constants,
         )
-        if solution.hypotheses is None:
+        if solution.chances is not None:
+            assert solution.hypotheses is not None
+            classifiers = Mixture.by_task(
+                solution.hypotheses, solution.chances, self.learned, self.seed
+            )
+        elif solution.hypotheses is None:
             classifiers = mapping.classifiers(self.learned)
             calls = solution.oracle_calls + len(mapping.first_rounds) * self.learned.m
             solution = replace(solution, oracle_calls=calls)

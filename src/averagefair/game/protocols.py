@@ -176,11 +176,17 @@ class Oracle(Protocol):
         GPU or on a cluster. Otherwise they must be in NumPy arrays on this machine.
     refines_answers : bool, default False
         Whether the oracle searches for cheaper answers itself, so that solvers ask less often.
+    effort : float, default 10
+        About how many answers of least squares one answer takes. Solvers plan by it.
+    cheaper : Oracle, or None (the default)
+        A quicker, weaker oracle of the same class: a solver may begin with its answers.
     """
 
     exact: bool
     reads_in_parts: bool = False
     refines_answers: bool = False
+    effort: float = 10.0
+    cheaper: Oracle | None = None
 
     def bind(self, sample: Sample) -> BestResponse:
         """Prepare for a sample (factor, sort), and return the best response.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair.game.blocks import Blocks
 from averagefair.game.limits import Program
 from averagefair.game.promises import Promise
 from averagefair.game.protocols import Hypothesis
@@ -103,9 +104,11 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A mixture over plays (answers of the Learner): what a solver returns.
+    """What a solver returns: chances of plays (answers of the Learner), and a mapping.
 
-    Vectors have one entry for each of the N constraints.
+    Vectors have one entry for each of the N constraints. ``weights``, ``mixture`` and ``constants``
+    are the mapping, which makes the classifiers of any task. The learned tasks may have chances of
+    their own.
 
     Attributes
     ----------
@@ -118,9 +121,14 @@ class Solution:
         The chance of each play.
     constants : pair of float
         The chances of "always 0" and "always 1"; with ``mixture`` they sum to 1.
-    hypotheses : sequence of length k, or None
-        The classifiers of each play. None if each round saw only a batch of tasks: the mapping then
-        rebuilds them.
+    hypotheses : sequence of Hypothesis, or None
+        The classifiers of the learned tasks. Without ``chances``: one for each play of the mapping,
+        with its chance. None if each round saw only a batch of tasks: the mapping then rebuilds
+        them.
+    chances : array, shape (hypotheses, m), or None
+        The chance of each hypothesis in each learned task. None: the mapping's own chances.
+    blocks : Blocks, or None
+        The blocks of tasks that have chances of their own. None: one block.
     common_rates : array, shape (rates,)
         gamma of the mixture.
     multipliers : list of arrays, or None
@@ -157,3 +165,5 @@ class Solution:
     stop_reason: StopReason
     seconds: float
     trouble: str = ""
+    chances: FloatArray | None = None
+    blocks: Blocks | None = None

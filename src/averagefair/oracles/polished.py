@@ -30,7 +30,8 @@ from averagefair.game.protocols import (
 )
 from averagefair.oracles.design import design_of, standardiser_of
 from averagefair.oracles.linear import LinearThresholds
-from averagefair.oracles.portfolio import cheapest
+from averagefair.oracles.portfolio import Portfolio, cheapest
+from averagefair.oracles.regression import RegressionOracle
 from averagefair.people.backends import Space, take_rows
 from averagefair.people.parts import Part, blocks_in, in_threads
 from averagefair.people.sample import Sample
@@ -87,6 +88,7 @@ class Polished(Oracle):
     people: int = 4000
     exact = False
     refines_answers = True
+    effort = 25.0
 
     def __post_init__(self) -> None:
         if not is_oracle(self.oracle):
@@ -102,6 +104,13 @@ class Polished(Oracle):
     def reads_in_parts(self) -> bool:  # type: ignore[override]
         """Whether the polished oracle can work part by part, e.g. on a cluster."""
         return self.oracle.reads_in_parts
+
+    @property
+    def cheaper(self) -> Oracle | None:  # type: ignore[override]
+        """Least squares, if the polished oracle asks it."""
+        inner = self.oracle
+        members = inner.oracles if isinstance(inner, Portfolio) else (inner,)
+        return next((one for one in members if isinstance(one, RegressionOracle)), None)
 
     def bind(self, sample: Sample) -> _BoundPolish:
         """Bind the oracle, and choose the people for the search."""

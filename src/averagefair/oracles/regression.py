@@ -62,6 +62,7 @@ class RegressionOracle(Oracle):
     l2: float = 0.0
     exact = False
     reads_in_parts = True
+    effort = 1.0
 
     def __post_init__(self) -> None:
         if not (isinstance(self.l2, int | float | np.number) and 0 <= self.l2 < np.inf):

@@ -26,8 +26,8 @@ from averagefair.game.promises import Equal, Promise
 from averagefair.game.protocols import Oracle, Solver
 from averagefair.game.solution import Callback, Round, Solution, StopReason
 from averagefair.oracles import RegressionOracle
-from averagefair.solvers.column_generation.pool import Pool
 from averagefair.solvers.loop import iterate
+from averagefair.solvers.play_list import PlayList
 
 # An answer must beat every earlier one by this much; else the best earlier one is played again.
 _REPLAY_MARGIN = 1e-12
@@ -350,7 +350,7 @@ class _Game:
         self.batches, self.settings = batches, settings
         self.constraints = learner.constraints
         n = len(self.constraints)
-        self.pool = Pool(self.constraints)
+        self.pool = PlayList(self.constraints)
         self.picks: list[int] = []
         self.error_sum = 0.0
         self.error_count = 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from averagefair.game.constraints import Constraints
 from averagefair.game.limits import PersonLimit, Program
 from averagefair.game.promises import Promise
-from averagefair.solvers.column_generation.master import MasterSolution
+from averagefair.solvers.column_generation.master_solution import MasterSolution
 
 _ROUNDING = 1e-7
 # A person this near to their cap may be worth an exemption.

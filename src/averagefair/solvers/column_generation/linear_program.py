@@ -47,13 +47,13 @@ class LinearProgram:
         self._call(self._highs.setOptionValue, "time_limit", limit)
 
     def add_columns(
-        self, costs: FloatArray, cells: FloatArray, tops: FloatArray
+        self, costs: FloatArray, tops: FloatArray, index: NDArray[np.intp], cells: FloatArray
     ) -> NDArray[np.intp]:
-        """Add variables from 0 to ``tops``, with these cells in the first rows.
+        """Add variables from 0 to ``tops``, with these cells in these rows, (columns, cells).
 
-        Returns their indices. ``cells`` has shape (columns, rows).
+        Returns their indices.
         """
-        count, depth = cells.shape
+        count = len(costs)
         self._call(
             self._highs.addCols,
             count,
@@ -61,8 +61,8 @@ class LinearProgram:
             np.zeros(count),
             tops,
             cells.size,
-            np.arange(count, dtype=np.int32) * depth,
-            np.tile(np.arange(depth, dtype=np.int32), count),
+            np.arange(count, dtype=np.int32) * cells.shape[1],
+            index.ravel().astype(np.int32),
             cells.ravel(),
         )
         self.columns += count

@@ -1,44 +1,45 @@
-"""The master: the fair learning problem as a linear program over the plays found so far.
+"""The exact master: the fair learning problem as a linear program over the columns found so far.
 
-A play is an answer of the Learner, with error err_k and individual rates R_kc. For the paper's
-promise the program is
+A column is a play's answer in one block of tasks, with its share err_kb of the error and its share
+R_kbc of everybody's rates. For the paper's promise the program is
 
-    minimise    sum_k q_k err_k  +  sum_c price_c (over_c + under_c)
-    such that   -slack <= sum_k q_k R_kc - gamma_r(c) - over_c + under_c <= slack   for every c
-                sum_k q_k = 1,   q, over, under >= 0,   0 <= gamma <= 1
+    minimise    sum_kb q_kb err_kb  +  sum_c price_c (over_c + under_c)
+    such that   -slack <= sum_kb q_kb R_kbc - gamma_r(c) - over_c + under_c <= slack   for every c
+                sum_k q_kb = 1 for every block b,   q, over, under >= 0,   0 <= gamma <= 1
 
 The violations ``over`` and ``under`` exist only where people may stay outside at a price
 (``max_influence``). A cap has rows without gamma and without a lower bound. The worst-off share
 has a row for each choice g of worst-off people that some solution had (a *cut*):
 
-    sum_k q_k (g . R_k) <= v_r,   0 <= v_r <= max_rate,   v_r costs price in the objective
+    sum_kb q_kb (g . R_kb) <= v_r,   0 <= v_r <= max_rate,   v_r costs price in the objective
 
 Cuts at the program's own solutions would need hundreds of solves. So a cut is made for the rates
 between the solution and the best mixture known (in-out separation), until the two are as good.
 
 Not every cap can be kept. A variable ``excess`` relaxes such rows at a very high price, so the
-program is always feasible: the excess is 0 if the promise can be kept with the plays so far, and
+program is always feasible: the excess is 0 if the promise can be kept with the columns so far, and
 tells how far off it is otherwise. (The paper's promise needs no excess: a mixture of "always 0" and
 "always 1", half and half, errs half the time on everybody and leaves the whole slack unused.)
 
-Every solve starts from the last basis of one HiGHS model, which is kept. Plays are columns.
-Limits enter as rows once they are violated, since only a few of them bind. Inactive rows and
-columns are dropped from time to time, and added back when they matter. So the program stays small,
-and its solution is optimal over the whole pool of plays and all limits.
+Every solve starts from the last basis of one HiGHS model, which is kept. Limits enter as rows once
+they are violated, since only a few of them bind. Inactive rows and columns are dropped from time
+to time, and added back when they matter. So the program stays small, and its solution is optimal
+over the whole pool and all limits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair.game.constraints import Constraints
 from averagefair.game.limits import EXCESS_PRICE, PersonLimit, Program, WorstOffLimit
-from averagefair.people.backends import take_rows
 from averagefair.solvers.column_generation.linear_program import TOLERANCE, LinearProgram
+from averagefair.solvers.column_generation.master_solution import MasterSolution
 from averagefair.solvers.column_generation.pool import Pool
 from averagefair.solvers.column_generation.rows import Rows
 
@@ -58,44 +59,12 @@ _BROKEN = 1e-6
 _OUTWARD = 0.2
 # Keep the row of a person who is nearer to their bound than this share of it.
 _NEARLY_BINDING = 0.1
+# A multiplier above this share of the largest is clear.
+_CLEAR = 1e-4
 CONSTANTS = 2
 """The pool's first plays: always 0, always 1."""
-# Marks a column that is not a play: a level, the excess or a violation.
-_NOT_A_PLAY = -1
-
-
-@dataclass(frozen=True, eq=False)
-class MasterSolution:
-    """A mixture of the pool's plays, and the duals that price the next play.
-
-    Attributes
-    ----------
-    value : float
-        The objective: the error plus the price of violations.
-    mixture : array, shape (k,)
-        The chance of each play.
-    common_rates : array, shape (rates,)
-        gamma of each rate; 0 for a promise without a common rate.
-    rates : array, shape (N,)
-        Everybody's rates under the mixture.
-    point : array, shape (limits, N)
-        The duals of each limit, a dual point.
-    weights : array, shape (N,)
-        w, the weights of the dual point.
-    threshold : float
-        The dual of sum q = 1: a play with err + w . R below this improves the solution.
-    excess : float
-        By how much the relaxed limits are broken; 0 if they can be kept.
-    """
-
-    value: float
-    mixture: FloatArray
-    common_rates: FloatArray
-    rates: Any
-    point: Any
-    weights: Any
-    threshold: float
-    excess: float = 0.0
+# Marks a variable that is not a column of the pool: a level, the excess or a violation.
+_OTHER = -1
 
 
 class Master:
@@ -104,7 +73,7 @@ class Master:
     Parameters
     ----------
     pool : Pool
-        Plays. The first two are the constants.
+        Its first two plays are the constants.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -115,54 +84,84 @@ class Master:
         self._best: MasterSolution | None = None
 
     def _build(self, program: Program) -> None:
-        """Start with an empty program: the simplex row, the levels and the excess."""
+        """Start with an empty program: the simplexes, the levels and the excess."""
         self.program = program
         self.rows = Rows(self.pool, len(program.limits))
-        # The play of each column, or _NOT_A_PLAY.
-        self._plays = np.zeros(0, dtype=np.intp)
-        self._known_plays = 0
+        # The pool's column of each variable, or _OTHER.
+        self._columns = np.zeros(0, dtype=np.intp)
         self._inconsistent = False
         self._row_weights = np.zeros(0)
         self._lp = LinearProgram()
-        none = np.zeros(0, dtype=np.intp)
-        self._lp.add_rows(np.ones(1), np.ones(1), none, np.zeros((1, 0)))  # the simplex row
+        ones = np.ones(self.pool.blocks)
+        self._lp.add_rows(ones, ones, *_nothing(self.pool.blocks))  # the simplexes
         # A level for each rate: the common rate gamma, or the worst-off's mean v.
-        self._levels = self.pool.constraints.rate_count if _has_levels(program) else 0
-        costs, tops = np.zeros(self._levels), np.ones(self._levels)
-        self._add_columns(np.full(self._levels, _NOT_A_PLAY), costs, _no_cells(self._levels), tops)
+        self._levels = self._constraints.rate_count if _has_levels(program) else 0
+        kinds, costs, tops = (np.full(self._levels, value) for value in (_OTHER, 0.0, 1.0))
+        self._add_variables(kinds, costs, tops, *_nothing(self._levels))
         self._set_levels(program)
         self._excess = -1
         if program.relaxed:
             cost, top = np.array([EXCESS_PRICE]), np.array([np.inf])
-            added = self._add_columns(np.array([_NOT_A_PLAY]), cost, _no_cells(1), top)
+            added = self._add_variables(np.array([_OTHER]), cost, top, *_nothing(1))
             self._excess = int(added[0])
+        # Without the constants the program may be infeasible.
+        self._add_columns(np.flatnonzero(self.pool.play_of < CONSTANTS))
 
-    def solve(self, program: Program, seconds: float) -> MasterSolution:
-        """Solve to optimality over all plays of the pool and all limits.
+    @property
+    def _constraints(self) -> Constraints:
+        return self.pool.scale.constraints
+
+    def solve(
+        self,
+        program: Program,
+        seconds: float,
+        columns: NDArray[np.intp] | None = None,
+        point: Any | None = None,
+        *,
+        whole_pool: bool = True,
+    ) -> MasterSolution:
+        """Solve to optimality over all columns of the pool and all limits.
 
         Parameters
         ----------
         program : Program
         seconds : float
             Time limit; raises SolverTimeoutError after it.
+        columns : integer array, optional
+            Columns of the pool to begin with. Others are added if they improve the solution.
+        point : array, shape (limits, N), optional
+            A dual point near the optimum: people with a multiplier there begin as rows.
+        whole_pool : bool, default True
+            Whether columns that are not in the program yet are added if they improve the solution.
         """
         if self.program is None or self._inconsistent or not _same_shape(self.program, program):
             self._build(program)
         # An exception or Ctrl-C on the way may leave the program half changed.
         self._inconsistent = True
         self._set_program(program)
-        new = np.arange(self._known_plays, len(self.pool))
-        self._known_plays = len(self.pool)
-        self._add_plays(new)
+        if columns is not None:
+            self._add_columns(np.setdiff1d(columns, self._columns))
+        if point is not None:
+            self._add_rows_of(point)
         self._lp.limit_time(seconds)
         if self._best is not None:
             self._best = self._judged(self._best)
         solution = self._run()
-        while self._add_violated_rows(solution) or self._add_improving_plays(solution):
+        while self._add_violated_rows(solution) or (whole_pool and self._add_improving(solution)):
             solution = self._run()
         self._drop_inactive(solution)
         self._inconsistent = False
         return self._best_or(solution)
+
+    def _add_rows_of(self, point: Any) -> None:
+        """Add the limits with a clear multiplier at a dual point as rows."""
+        sizes = np.abs(self.pool.space.to_host(point))
+        for k, limit in enumerate(self._program.limits):
+            if isinstance(limit, PersonLimit):
+                clear = sizes[k] > _CLEAR * sizes[k].max(initial=0.0)
+                entering = np.flatnonzero(clear & ~self.rows.has_row[k])
+                if entering.size:
+                    self._add_person_rows(k, limit, entering)
 
     def excess_point(self) -> Any:
         """Return the dual point at which the excess alone counts, and not the error.
@@ -171,12 +170,12 @@ class Master:
         multipliers of the solution itself may also come from the error.
         """
         self._inconsistent = True
-        costs = np.zeros(len(self._plays))
+        costs = np.zeros(len(self._columns))
         costs[self._excess] = 1.0
         self._lp.set_costs(costs)
         point = self._run().point
-        plays = self._plays >= 0
-        costs[plays], costs[self._excess] = self.pool.errors[self._plays[plays]], EXCESS_PRICE
+        own = self._columns >= 0
+        costs[own], costs[self._excess] = self.pool.errors[self._columns[own]], EXCESS_PRICE
         self._lp.set_costs(costs)
         self._inconsistent = False
         return point
@@ -188,8 +187,8 @@ class Master:
         own = self._judged(solution)
         if own.value <= self._best.value + 10.0 * _CUT_TOLERANCE:
             return own
-        best, count = self._best, self._known_plays
-        mixture = np.append(best.mixture, np.zeros(count - len(best.mixture)))
+        best = self._best
+        mixture = np.append(best.mixture, np.zeros(len(self.pool) - len(best.mixture)))
         return replace(
             solution, value=best.value, mixture=mixture, rates=best.rates, excess=best.excess
         )
@@ -201,7 +200,7 @@ class Master:
         other limits.
         """
         program, rates, common = self._program, solution.rates, solution.common_rates
-        excess, value = 0.0, float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
+        excess, value = 0.0, self.pool.error(solution.mixture)
         for limit in program.limits:
             broken = limit.violation(rates, common)
             if np.any(limit.relaxed):
@@ -222,7 +221,7 @@ class Master:
                 continue
             changed = np.flatnonzero((self.rows.limit == k) & (self.rows.person >= 0))
             lower, upper = limit.bounds(self.rows.person[changed])
-            self._lp.set_row_bounds(1 + changed, lower, upper)
+            self._lp.set_row_bounds(self.pool.blocks + changed, lower, upper)
 
     def _set_levels(self, program: Program) -> None:
         own = program.limits[0]
@@ -247,10 +246,10 @@ class Master:
 
     def _add_people(self, k: int, limit: PersonLimit, solution: MasterSolution) -> bool:
         """Add rows of the people who break their limit most."""
-        space, xp = self.pool.constraints.space, self.pool.constraints.space.xp
+        space, xp = self.pool.space, self.pool.space.xp
         over = limit.excess(solution.rates, solution.common_rates)
         if solution.excess:
-            mask = _mask(limit, len(self.pool.constraints))
+            mask = _mask(limit, len(self._constraints))
             over = over - solution.excess * space.asarray(mask, "float64")
         missing = ~space.asarray(self.rows.has_row[k])
         violated = xp.nonzero((over > TOLERANCE) & missing)[0]
@@ -295,33 +294,30 @@ class Master:
                 added = True
         return added
 
-    def _add_improving_plays(self, solution: MasterSolution) -> bool:
-        """Add back the dropped plays with the lowest reduced costs; return whether any improves."""
-        dropped = np.setdiff1d(np.arange(self._known_plays), self._plays, assume_unique=True)
-        if not dropped.size:
+    def _add_improving(self, solution: MasterSolution) -> bool:
+        """Add the pool's columns of lowest reduced cost; return whether any improves."""
+        others = np.setdiff1d(np.arange(len(self.pool)), self._columns)
+        if not others.size:
             return False
-        costs = self.pool.errors[dropped] - solution.threshold
-        if self.rows.cuts:
-            space = self.pool.constraints.space
-            costs += space.to_host(take_rows(self.pool.rates, dropped) @ solution.weights)
-        else:  # limits without a row have no weight, so the rows are enough
-            costs += self.rows.cells(dropped) @ self._row_weights
+        costs = self.pool.errors[others] - solution.thresholds[self.pool.block_of[others]]
+        costs += self.pool.along(others, solution.weights)
         improving = np.flatnonzero(costs < -TOLERANCE)
         if improving.size:
-            best = np.argsort(costs[improving], kind="stable")[:_COLUMNS_AT_A_TIME]
-            self._add_plays(dropped[improving[best]])
+            best = np.argsort(costs[improving], kind="stable")
+            self._add_columns(others[improving[best[: _COLUMNS_AT_A_TIME + self.pool.blocks]]])
         return improving.size > 0
 
     def _run(self) -> MasterSolution:
         """Solve over the program's rows and columns."""
         value, values, duals = self._lp.solve()
-        mixture = np.zeros(self._known_plays)
-        mixture[self._plays[self._plays >= 0]] = values[self._plays >= 0]
+        blocks, block_of = self.pool.blocks, self.pool.block_of
+        mixture, own = np.zeros(len(self.pool)), self._columns >= 0
+        mixture[self._columns[own]] = values[own]
         mixture[mixture < _LEAST_CHANCE] = 0.0
-        mixture /= mixture.sum()
-        common = np.zeros(self.pool.constraints.rate_count)
+        mixture /= np.bincount(block_of, weights=mixture, minlength=blocks)[block_of]
+        common = np.zeros(self._constraints.rate_count)
         common[: self._levels] = np.clip(values[: self._levels], 0.0, 1.0)
-        self._row_weights = -duals[1:]
+        self._row_weights = -duals[blocks:]
         point = self.rows.dual_point(self._row_weights)
         return MasterSolution(
             value=value,
@@ -330,38 +326,39 @@ class Master:
             rates=self.pool.mix(mixture),
             point=point,
             weights=self._program.weights(point),
-            threshold=float(duals[0]),
+            thresholds=duals[:blocks],
             excess=max(0.0, float(values[self._excess])) if self._excess >= 0 else 0.0,
         )
 
     def _drop_inactive(self, solution: MasterSolution) -> None:
         """Drop inactive rows and columns once they outnumber active ones. The basis stays."""
         used = int(np.count_nonzero(solution.mixture))
-        spare_plays = np.count_nonzero(self._plays >= 0) - _COLUMN_RATIO * used
+        spare_columns = np.count_nonzero(self._columns >= 0) - _COLUMN_RATIO * used
         spare_rows = len(self.rows) - _ROW_RATIO * np.count_nonzero(self._row_weights)
-        if max(spare_plays, spare_rows) <= _MARGIN:
+        if max(spare_columns, spare_rows) <= _MARGIN:
             return
         basic_row, basic_column = self._lp.basic()
         # Drop a row only if its slack is basic and neither of its violations is. Drop a column only
         # if it is not basic.
         priced = self.rows.violations[:, 0] >= 0
-        inactive = basic_row[1:].copy()
+        inactive = basic_row[self.pool.blocks :].copy()
         inactive[priced] &= ~basic_column[self.rows.violations[priced]].any(axis=1)
         inactive &= ~self._nearly_binding(solution)
         reduced_cost = self._lp.reduced_costs()
         # The constants stay: without them the program may be infeasible at another slack.
-        reduced_cost[basic_column | (self._plays < CONSTANTS)] = -np.inf
-        keep_column = np.zeros(len(self._plays), dtype=bool)
+        constant = np.append(self.pool.play_of, _OTHER)[self._columns] < CONSTANTS
+        reduced_cost[basic_column | constant] = -np.inf
+        keep_column = np.zeros(len(self._columns), dtype=bool)
         count = _columns_to_keep(reduced_cost, used)
         keep_column[np.argsort(reduced_cost, kind="stable")[:count]] = True
         keep_column[self.rows.violations[inactive & priced].ravel()] = False
-        self._lp.keep(np.append(True, ~inactive), keep_column)
-        self._plays = self._plays[keep_column]
+        self._lp.keep(np.append(np.ones(self.pool.blocks, dtype=bool), ~inactive), keep_column)
+        self._columns = self._columns[keep_column]
         self.rows.keep(~inactive, np.cumsum(keep_column) - 1)
 
     def _nearly_binding(self, solution: MasterSolution) -> NDArray[np.bool_]:
         """Mark the rows of people who are near their bound."""
-        space, near = self.pool.constraints.space, np.zeros(len(self.rows), dtype=bool)
+        space, near = self._constraints.space, np.zeros(len(self.rows), dtype=bool)
         for k, limit in enumerate(self._program.limits):
             if isinstance(limit, PersonLimit):
                 mine = np.flatnonzero((self.rows.limit == k) & (self.rows.person >= 0))
@@ -370,32 +367,38 @@ class Master:
                 everybody = limit.exempting(None)
                 over = everybody.excess(solution.rates, solution.common_rates)
                 over = space.to_host(space.xp.take(over, space.asarray(people)))
-                bound = np.broadcast_to(limit.upper, len(self.pool.constraints))[people]
+                bound = np.broadcast_to(limit.upper, len(self._constraints))[people]
                 near[mine] = over >= -_NEARLY_BINDING * np.abs(bound)
         return near
 
-    def _add_plays(self, plays: NDArray[np.intp]) -> None:
-        """Add these plays as columns."""
-        cells = np.hstack([np.ones((len(plays), 1)), self.rows.cells(plays)])
-        tops = np.full(len(plays), np.inf)
-        self._add_columns(plays, self.pool.errors[plays], cells, tops)
+    def _add_columns(self, columns: NDArray[np.intp]) -> None:
+        """Add these columns of the pool."""
+        if not columns.size:
+            return
+        count = len(columns)
+        cells = np.hstack([np.ones((count, 1)), self.rows.cells(columns)])
+        people = np.tile(self.pool.blocks + np.arange(len(self.rows)), (count, 1))
+        index = np.hstack([self.pool.block_of[columns, None], people])
+        tops = np.full(count, np.inf)
+        self._add_variables(columns, self.pool.errors[columns], tops, index, cells)
 
     def _add_person_rows(self, k: int, limit: PersonLimit, entering: NDArray[np.intp]) -> None:
         """Add the limits of these people as rows."""
-        count, columns = len(entering), np.flatnonzero(self._plays >= 0)
-        cells = [self.pool.cells(self._plays[columns], entering).T]
+        count, columns = len(entering), np.flatnonzero(self._columns >= 0)
+        rates = self.pool.rates(self._columns[columns], entering)
+        cells = [self.pool.space.to_host(rates).T]
         index = [np.tile(columns, (count, 1))]
         if limit.common:
-            index.append(self.pool.constraints.rate_of[entering, None])
+            index.append(self._constraints.rate_of[entering, None])
             cells.append(np.full((count, 1), -1.0))
         if self._excess >= 0 and np.any(limit.relaxed):
             index.append(np.full((count, 1), self._excess))
-            cells.append(-_mask(limit, len(self.pool.constraints))[entering, None].astype(float))
+            cells.append(-_mask(limit, len(self._constraints))[entering, None].astype(float))
         violations = np.full((count, 2), -1, dtype=np.intp)
         if limit.prices is not None:
             costs, tops = np.repeat(limit.prices[entering], 2), np.full(2 * count, np.inf)
-            kinds = np.full(2 * count, _NOT_A_PLAY)
-            added = self._add_columns(kinds, costs, _no_cells(2 * count), tops)
+            kinds = np.full(2 * count, _OTHER)
+            added = self._add_variables(kinds, costs, tops, *_nothing(2 * count))
             violations = added.reshape(count, 2)
             cells.append(np.tile([-1.0, 1.0], (count, 1)))
             index.append(violations)
@@ -404,8 +407,8 @@ class Master:
 
     def _add_cut_row(self, k: int, limit: WorstOffLimit, rate: int, cut: Any) -> None:
         """Add the row that bounds the mean of one choice of worst-off people."""
-        columns = np.flatnonzero(self._plays >= 0)
-        cells = [*self.pool.along(self._plays[columns], cut), -1.0]
+        columns = np.flatnonzero(self._columns >= 0)
+        cells = [*self.pool.along(self._columns[columns], cut), -1.0]
         index = [*columns, rate]
         if self._excess >= 0 and limit.relaxed:
             cells, index = [*cells, -1.0], [*index, self._excess]
@@ -413,20 +416,26 @@ class Master:
         self._lp.add_rows(none, np.zeros(1), np.array(index)[None], np.array(cells)[None])
         self.rows.add_cut(k, cut)
 
-    def _add_columns(
-        self, plays: NDArray[np.intp], costs: FloatArray, cells: FloatArray, tops: FloatArray
+    def _add_variables(
+        self,
+        columns: NDArray[np.intp],
+        costs: FloatArray,
+        tops: FloatArray,
+        index: NDArray[np.intp],
+        cells: FloatArray,
     ) -> NDArray[np.intp]:
-        """Add columns, each a play or _NOT_A_PLAY; return their indices."""
-        self._plays = np.append(self._plays, plays)
-        return self._lp.add_columns(costs, cells, tops)
+        """Add variables, each a column of the pool or _OTHER; return their indices."""
+        self._columns = np.append(self._columns, columns)
+        return self._lp.add_columns(costs, tops, index, cells)
 
 
 def _has_levels(program: Program) -> bool:
     return program.common or isinstance(program.limits[0], WorstOffLimit)
 
 
-def _no_cells(count: int) -> FloatArray:
-    return np.zeros((count, 0))
+def _nothing(count: int) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the index and the cells of rows or columns without cells."""
+    return np.zeros((count, 0), dtype=np.intp), np.zeros((count, 0))
 
 
 def _mask(limit: PersonLimit, count: int) -> NDArray[np.bool_]:

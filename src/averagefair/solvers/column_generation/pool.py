@@ -1,132 +1,158 @@
-"""The pool: every distinct play (answer of the Learner) so far, as the rows of growing arrays."""
+"""The pool: every play (answer of the Learner) so far, and the columns it is made of.
+
+A column is a play's answer in one block of tasks. Two plays that decide a block alike share its
+column. A play takes a byte for each person and block.
+"""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair.game.constraints import Constraints
+from averagefair.game.blocks import BlockShares, RateScale
 from averagefair.game.learner import Play
-from averagefair.game.protocols import Hypothesis
 from averagefair.people.backends import Space, take_rows
+
+# Two random whole numbers below this for each person identify a column. Their sums are exact in
+# float64 for up to 33 million people and 255 tasks in a block.
+_KEY_RANGE = 2**20
+_KEY_SEED = 20190705
 
 
 class Pool:
-    """The plays: their errors, rates and common rates, and the weights that they answer.
+    """The plays, and their distinct columns.
 
     Parameters
     ----------
-    constraints : Constraints
+    scale : RateScale
+        Turns counts of mistakes into rates.
+    blocks : int
+        The number of blocks.
 
     Attributes
     ----------
-    hypotheses, weights : list
-        The classifiers of each play, and the weights that they answer.
+    plays : list of Play
+    play_of, block_of : integer array, shape (columns,)
+        The play and the block of each column.
+    errors : array, shape (columns,)
+        The share of the overall error.
     """
 
-    def __init__(self, constraints: Constraints) -> None:
-        self.constraints = constraints
-        self.hypotheses: list[Hypothesis] = []
-        self.weights: list[Any] = []
-        self._errors = np.empty(16)
-        self._common_rates = np.empty((16, constraints.rate_count))
-        self._rates = self._allocate(16)
+    def __init__(self, scale: RateScale, blocks: int) -> None:
+        self.scale, self.blocks = scale, blocks
+        self.plays: list[Play] = []
+        self.play_of = np.zeros(0, dtype=np.intp)
+        self.block_of = np.zeros(0, dtype=np.intp)
+        self.errors = np.zeros(0)
+        self._columns: dict[tuple[int, bytes], int] = {}
 
     def __len__(self) -> int:
-        return len(self.hypotheses)
-
-    def __getitem__(self, row: int) -> Play:
-        if not 0 <= row < len(self):
-            raise IndexError(f"row must lie in [0, {len(self)}); got {row}.")
-        return Play(
-            float(self._errors[row]),
-            self._rates[row, :],
-            self._common_rates[row],
-            self.weights[row],
-            self.hypotheses[row],
-        )
+        return len(self.errors)
 
     @property
-    def errors(self) -> FloatArray:
-        """The error of each play, shape (k,)."""
-        return self._errors[: len(self)]
+    def space(self) -> Space:
+        """Where vectors over the constraints are."""
+        return self.scale.constraints.space
 
-    @property
-    def common_rates(self) -> FloatArray:
-        """The common rates of each play, shape (k, rates)."""
-        return self._common_rates[: len(self)]
+    def add(self, play: Play) -> NDArray[np.intp]:
+        """Add a play; return its columns, shape (blocks,). Some may be known already."""
+        shares = _shares(play)
+        number, columns, new = len(self.plays), np.empty(self.blocks, dtype=np.intp), []
+        for block, key in enumerate(self._keys(shares.counts)):
+            columns[block] = self._columns.setdefault((block, key), len(self) + len(new))
+            if columns[block] == len(self) + len(new):
+                new.append(block)
+        self.plays.append(play)
+        self.play_of = np.append(self.play_of, np.full(len(new), number))
+        self.block_of = np.append(self.block_of, np.array(new, dtype=np.intp))
+        self.errors = np.append(self.errors, shares.errors[new])
+        return columns
 
-    @property
-    def rates(self) -> Any:
-        """Everybody's rates under each play, shape (k, N), in the constraints' space."""
-        return self._rates[: len(self), :]
+    def _keys(self, counts: Any) -> list[bytes]:
+        """Return what identifies each block's answer."""
+        space, xp = self.space, self.space.xp
+        sums = [
+            space.to_host(xp.astype(counts[label, :, :], xp.float64) @ self._numbers)
+            for label in range(counts.shape[0])
+        ]
+        return [row.tobytes() for row in np.ascontiguousarray(np.hstack(sums))]
 
-    def cells(self, plays: NDArray[np.intp], constraints: NDArray[np.intp]) -> FloatArray:
-        """Return the rates of these plays (rows) on these constraints (columns), in NumPy."""
-        if self._space.is_numpy:
-            return np.asarray(self._rates[np.ix_(plays, constraints)])
-        if not (plays.size and constraints.size):
-            return np.zeros((plays.size, constraints.size))
-        rows, columns = self._space.asarray(plays), self._space.asarray(constraints)
-        return self._space.to_host(self._rates[rows[:, None], columns[None, :]])
+    @cached_property
+    def _numbers(self) -> Any:
+        drawn = np.random.default_rng(_KEY_SEED).integers(_KEY_RANGE, size=(self.scale.n, 2))
+        return self.space.asarray(drawn.astype(np.float64))
 
-    def along(self, plays: NDArray[np.intp], direction: Any) -> FloatArray:
-        """Return direction . R of these plays, shape (plays,), in NumPy."""
-        if not plays.size:
-            return np.zeros(0)
-        return self._space.to_host(take_rows(self._rates, plays) @ direction)
+    def rates(self, columns: NDArray[np.intp], at: NDArray[np.intp] | None = None) -> Any:
+        """Return the shares of the rates, shape (columns, N), or at some constraints only.
+
+        Parameters
+        ----------
+        columns : integer array
+        at : integer array, optional
+            Constraints. Default: all.
+        """
+        space, xp = self.space, self.space.xp
+        place = None if at is None else space.asarray(at)
+        order = np.argsort(self.play_of[columns], kind="stable")
+        plays, first = np.unique(self.play_of[columns[order]], return_index=True)
+        pieces = [
+            self.scale.rates(
+                xp.take(
+                    _shares(self.plays[play]).counts,
+                    space.asarray(self.block_of[columns[mine]]),
+                    axis=1,
+                ),
+                place,
+            )
+            for play, mine in zip(plays, np.split(order, first[1:]), strict=True)
+        ]
+        if not pieces:
+            return space.zeros((0, len(self.scale.constraints) if at is None else len(at)))
+        together = pieces[0] if len(pieces) == 1 else xp.concat(pieces)
+        return take_rows(together, np.argsort(order))
+
+    def along(self, columns: NDArray[np.intp], weights: Any) -> FloatArray:
+        """Return w . R of these columns, shape (columns,)."""
+        out = np.zeros(len(columns))
+        for play in np.unique(self.play_of[columns]):
+            mine = np.flatnonzero(self.play_of[columns] == play)
+            whole = self.scale.along(_shares(self.plays[play]).counts, weights)
+            out[mine] = whole[self.block_of[columns[mine]]]
+        return out
 
     def mix(self, mixture: FloatArray) -> Any:
-        """Return the rates under a mixture of the first plays, shape (N,)."""
+        """Return everybody's rates under chances of the first columns, shape (N,)."""
+        space, xp = self.space, self.space.xp
+        total = space.zeros(len(self.scale.constraints))
         used = np.flatnonzero(mixture)
-        return self._space.asarray(mixture[used]) @ take_rows(self._rates, used)
+        for play in np.unique(self.play_of[used]):
+            mine = used[self.play_of[used] == play]
+            chances = np.zeros(self.blocks)
+            chances[self.block_of[mine]] = mixture[mine]
+            counts = _shares(self.plays[play]).counts
+            mixed = [
+                space.asarray(chances) @ xp.astype(counts[label, :, :], xp.float64)
+                for label in range(counts.shape[0])
+            ]
+            total = total + self.scale.rates(xp.stack(mixed)[:, None, :])[0, :]
+        return total
 
-    def costs(self, weights: Any) -> FloatArray:
-        """Return err + w . R of each play, shape (k,)."""
-        return np.asarray(self.errors + self._space.to_host(self.rates @ weights))
+    def error(self, mixture: FloatArray) -> float:
+        """Return the overall error under chances of the first columns."""
+        return float(mixture @ self.errors[: len(mixture)])
 
-    def add(self, play: Play) -> int:
-        """Add a play and return its row."""
-        row = len(self)
-        if row == len(self._errors):
-            for name in ("_errors", "_common_rates"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.empty_like(old)]))
-            grown = self._allocate(2 * row)
-            grown[:row, :] = self._rates
-            self._rates = grown
-        self._errors[row] = play.error
-        self._common_rates[row] = play.common_rates
-        self._rates[row, :] = play.rates
-        self.weights.append(play.weights)
-        self.hypotheses.append(play.hypothesis)
-        return row
+    def chances(self, mixture: FloatArray) -> FloatArray:
+        """Return the chance of each play in each block, shape (plays, blocks)."""
+        out = np.zeros((len(self.plays), self.blocks))
+        used = np.flatnonzero(mixture)
+        out[self.play_of[used], self.block_of[used]] = mixture[used]
+        return out
 
-    def values(self, weights: Any, common_weights: Any | None) -> FloatArray:
-        """Return each play's Lagrangian at these weights, without constant terms; shape (k,).
 
-        ``common_weights`` are the weights that gamma is subtracted at; None without a common rate.
-        """
-        if common_weights is None:
-            return self.costs(weights)
-        return self.costs(weights) - self.common_rates @ self.constraints.add_up(common_weights)
-
-    def find(self, play: Play) -> int | None:
-        """Return the row of a play with the same error and rates, or None."""
-        xp, same_error = self._space.xp, np.flatnonzero(self.errors == play.error).tolist()
-        same = (row for row in same_error if bool(xp.all(self._rates[row, :] == play.rates)))
-        return next(same, None)
-
-    @property
-    def _space(self) -> Space:
-        return self.constraints.space
-
-    def _allocate(self, rows: int) -> Any:
-        size = len(self.constraints)
-        with self._space.guarded(f"{rows} plays of {size:,} people", 8 * rows * size):
-            return self._space.xp.empty(
-                (rows, size), dtype=self._space.xp.float64, device=self._space.device
-            )
+def _shares(play: Play) -> BlockShares:
+    assert play.blocks is not None, "plays in a pool are divided into blocks"
+    return play.blocks

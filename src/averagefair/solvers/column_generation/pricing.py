@@ -1,8 +1,10 @@
 """Pricing: ask the Learner for plays (answers) that are cheap at given weights.
 
-An exact oracle's answer is the cheapest play. A heuristic oracle's answer often is not, so a
-heuristic oracle is asked again, at weights nearby. Every answer is judged by its true cost
-err + w . R at the weights given, whichever weights the oracle was asked at.
+Where each block of tasks has chances of its own, one answer at central prices is enough. Where one
+chance serves all tasks (the mapping), a heuristic oracle's answer is often not the cheapest play.
+It is then asked again with more weight on the people it misjudged, as in boosting, while that
+lowers the true cost err + w . R. Where nothing has improved, it is also asked at *shaken* weights,
+with a little random noise.
 """
 
 from __future__ import annotations
@@ -13,92 +15,110 @@ from typing import Any
 
 import numpy as np
 
+from averagefair.game.blocks import Blocks
 from averagefair.game.learner import Learner, Play
 
 # Reweighting multiplies costs by exp(_BOOST * (R_i - mean R)). It ends after _BOOST_PATIENCE
 # answers in a row that are no cheaper.
 _BOOST, _BOOST_PATIENCE = 1.0, 3
-# A shake multiplies costs by lognormal noise with this sigma. After rounds without a gain there are
-# more and larger shakes: up to 1 + _MOST_PERSISTENCE times as many and as large.
-_SHAKE, _MOST_PERSISTENCE = 0.1, 3
+# A shake multiplies costs by lognormal noise with this sigma, times the rounds without a gain.
+_SHAKE = 0.1
 # The number of places in the noise vector where a shake may start.
 _OFFSETS = 65_536
+# Multiplications of an answer of least squares for each person, task and feature.
+_ANSWER_WORK = 10.0
 # A gain smaller than this is rounding.
 _LEAST_GAIN = 1e-7
 
 
-def cost(play: Play, weights: Any) -> float:
-    """Return err + w . R: a play's Lagrangian without the terms that depend on w alone."""
-    return play.error + float(weights @ play.rates)
-
-
 class Pricer:
-    """Asks an exact Learner once, and a heuristic Learner several times.
-
-    A heuristic oracle is asked again in two ways. *Reweighting* gives more weight to the people it
-    misjudged, as boosting does. A *shake* changes everybody's weight a little at random.
+    """Asks the Learner for plays divided into blocks.
 
     Parameters
     ----------
     learner : Learner
-    reweightings, shakes : int
-        The largest number of further answers of each kind. After rounds without a gain, there are
-        up to four times as many shakes.
+    blocks : Blocks
+    reweightings : int
+        The largest number of further answers of a heuristic oracle.
     rng : numpy Generator
         Source of the shakes.
     deadline : float, optional
         The ``time.perf_counter`` after which nothing more is asked.
+
+    Attributes
+    ----------
+    cheaply : bool
+        Whether to ask the oracle's cheaper stand-in.
+    work : float
+        Multiplications of all answers so far: an estimate that is the same on every machine.
     """
 
     def __init__(
         self,
         learner: Learner,
+        blocks: Blocks,
         reweightings: int,
-        shakes: int,
         rng: np.random.Generator,
         deadline: float = np.inf,
     ) -> None:
-        self.learner, self.rng, self.deadline = learner, rng, deadline
-        self.reweightings, self.shakes = reweightings, shakes
+        self.learner, self.blocks, self.reweightings = learner, blocks, reweightings
+        self.rng = rng
+        self.deadline, self.cheaply, self.work = deadline, False, 0.0
 
-    def ask(self, weights: Any, rounds_without_gain: int) -> list[Play]:
+    def ask(self, weights: Any, shakes: int = 0) -> list[Play]:
         """Return the Learner's answers at and around these weights.
 
         Parameters
         ----------
         weights : array, shape (N,)
-        rounds_without_gain : int
-            More such rounds in a row lead to more and larger shakes.
+        shakes : int, default 0
+            How many further answers of a heuristic oracle to ask for at shaken weights. More
+            shakes are larger ones.
         """
         plays = [self._first_answer(weights)]
         if not self.learner.exact:
-            best = self._reweight(plays, weights)
-            persistence = 1 + min(rounds_without_gain, _MOST_PERSISTENCE)
-            for _ in range(self.shakes * persistence):
+            self._reweight(plays, weights)
+            for _ in range(shakes):
                 if perf_counter() > self.deadline:
                     break
-                plays.append(self.learner.respond(self._shaken(best, _SHAKE * persistence)))
-                best = min(best, plays[-1], key=lambda play: cost(play, weights))
+                plays.append(self._respond(self._shaken(weights, _SHAKE * shakes)))
         return plays
 
-    def _first_answer(self, weights: Any) -> Play:
-        """Return the answer to the weights themselves; for zero weights it is known already."""
-        some = bool(self.learner.constraints.space.xp.any(weights != 0.0))
-        return self.learner.respond(weights) if some else self.learner.unconstrained()
+    def unconstrained(self) -> Play:
+        """Return the oracle's answer without a constraint, divided into blocks."""
+        return self.learner.divide(self.learner.unconstrained(), self.blocks)
 
-    def _reweight(self, plays: list[Play], weights: Any) -> Play:
-        """Append answers with more weight on misjudged people; return the cheapest play."""
-        best, least, failures = plays[0], cost(plays[0], weights), 0
+    def constants(self) -> list[Play]:
+        """Return "always 0" and "always 1", divided into blocks."""
+        return [self.learner.divide(play, self.blocks) for play in self.learner.constants()]
+
+    def answer_work(self, cheaply: bool) -> float:
+        """Return about how many multiplications an answer takes, as a Newton step counts them."""
+        sample, oracle = self.learner.sample, self.learner.oracle
+        effort = oracle.cheaper.effort if cheaply and oracle.cheaper is not None else oracle.effort
+        return _ANSWER_WORK * effort * sample.n * sample.m * (sample.d + 1)
+
+    def _respond(self, weights: Any) -> Play:
+        self.work += self.answer_work(self.cheaply)
+        return self.learner.respond(weights, blocks=self.blocks, cheaply=self.cheaply)
+
+    def _first_answer(self, weights: Any) -> Play:
+        """Return the answer to the weights themselves; for zero weights it may be known already."""
+        some = self.cheaply or bool(self.learner.constraints.space.xp.any(weights != 0.0))
+        return self._respond(weights) if some else self.unconstrained()
+
+    def _reweight(self, plays: list[Play], weights: Any) -> None:
+        """Append answers with more weight on misjudged people."""
+        least, failures = plays[0].cost(weights), 0
         for _ in range(self.reweightings):
             if perf_counter() > self.deadline:
                 break
-            plays.append(self.learner.respond(self._boosted(plays[-1])))
-            now, failures = cost(plays[-1], weights), failures + 1
+            plays.append(self._respond(self._boosted(plays[-1])))
+            now, failures = plays[-1].cost(weights), failures + 1
             if now < least - _LEAST_GAIN:
-                best, least, failures = plays[-1], now, 0
+                least, failures = now, 0
             if failures == _BOOST_PATIENCE:
                 break
-        return best
 
     def _boosted(self, play: Play) -> Any:
         """Return a play's weights with more weight on the people it misjudged.
@@ -112,12 +132,12 @@ class Pricer:
         costs = stakes + play.weights
         return costs * xp.exp(_BOOST * xp.sign(costs) * off) - stakes
 
-    def _shaken(self, play: Play, strength: float) -> Any:
-        """Return a play's weights with the cost of a mistake on each person changed at random."""
+    def _shaken(self, weights: Any, strength: float) -> Any:
+        """Return weights with the cost of a mistake on each person changed at random."""
         start = int(self.rng.integers(_OFFSETS))
-        noise = strength * self._noise[start : start + play.weights.shape[0]]
+        noise = strength * self._noise[start : start + weights.shape[0]]
         stakes = self.learner.stakes
-        return (stakes + play.weights) * self.learner.sample.space.xp.exp(noise) - stakes
+        return (stakes + weights) * self.learner.sample.space.xp.exp(noise) - stakes
 
     @cached_property
     def _noise(self) -> Any:

@@ -12,7 +12,7 @@ from averagefair.solvers.column_generation.pool import Pool
 
 
 class Rows:
-    """The rows after the simplex row, in their order.
+    """The rows after the blocks' simplexes, in their order.
 
     A row is a person's limit, or a *cut*: a bound on the mean rate of some choice of people.
 
@@ -42,7 +42,7 @@ class Rows:
         self.person = np.zeros(0, dtype=np.intp)
         self.cuts: list[Any] = []
         self.violations = np.zeros((0, 2), dtype=np.intp)
-        self.has_row = np.zeros((limits, len(pool.constraints)), dtype=bool)
+        self.has_row = np.zeros((limits, len(pool.scale.constraints)), dtype=bool)
 
     def __len__(self) -> int:
         return len(self.limit)
@@ -72,18 +72,18 @@ class Rows:
         moved = self.violations[kept]
         self.violations = np.where(moved >= 0, new_column[moved], -1)
 
-    def cells(self, plays: NDArray[np.intp]) -> FloatArray:
-        """Return what each play (rows) has in each row of the program (columns)."""
-        out = np.empty((len(plays), len(self)))
+    def cells(self, columns: NDArray[np.intp]) -> FloatArray:
+        """Return what each column of the pool (rows) has in each row of the program (columns)."""
+        out, space = np.empty((len(columns), len(self))), self.pool.space
         people = self.person >= 0
-        out[:, people] = self.pool.cells(plays, self.person[people])
-        for column, cut in zip(np.flatnonzero(~people), self.cuts, strict=True):
-            out[:, column] = self.pool.along(plays, cut)
+        out[:, people] = space.to_host(self.pool.rates(columns, self.person[people]))
+        for row, cut in zip(np.flatnonzero(~people), self.cuts, strict=True):
+            out[:, row] = self.pool.along(columns, cut)
         return out
 
     def dual_point(self, row_weights: FloatArray) -> Any:
         """Return the dual point of the rows' weights, shape (limits, N)."""
-        space, people = self.pool.constraints.space, self.person >= 0
+        space, people = self.pool.space, self.person >= 0
         weights = np.zeros(self.has_row.shape)
         weights[self.limit[people], self.person[people]] = row_weights[people]
         point = space.asarray(weights)

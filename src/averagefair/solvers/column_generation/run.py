@@ -1,7 +1,6 @@
-"""One run of column generation: the pool of plays, the master over it, and where to ask next.
+"""One run of column generation: the pool of plays, the masters over it, and where to ask next.
 
-A play is an answer of the Learner. The master is the linear program over all plays; each play is a
-column.
+A play is an answer of the Learner. Its answer in one block of tasks is a column of the master.
 """
 
 from __future__ import annotations
@@ -10,22 +9,26 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import ceil
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair._util.arrays import FloatArray
 from averagefair.errors import SolverError
+from averagefair.game.blocks import Blocks
 from averagefair.game.learner import Learner, Play
 from averagefair.game.limits import EXCESS_PRICE, Program
 from averagefair.game.promises import ROUNDING, Promise
-from averagefair.game.solution import Round, Solution, StopReason
+from averagefair.game.solution import Round, StopReason
 from averagefair.people.backends import total_size
 from averagefair.solvers.column_generation import exemptions
 from averagefair.solvers.column_generation.center import Center
-from averagefair.solvers.column_generation.master import CONSTANTS, Master, MasterSolution
+from averagefair.solvers.column_generation.central import CentralMaster
+from averagefair.solvers.column_generation.master import CONSTANTS, Master
+from averagefair.solvers.column_generation.master_solution import MasterSolution
 from averagefair.solvers.column_generation.pool import Pool
-from averagefair.solvers.column_generation.pricing import Pricer, cost
+from averagefair.solvers.column_generation.pricing import Pricer
 from averagefair.solvers.loop import Trace
 
 if TYPE_CHECKING:
@@ -35,21 +38,24 @@ if TYPE_CHECKING:
 _EXCESS_GAIN = 10.0
 # Gains and reduced costs smaller than these are rounding.
 _LEAST_GAIN, _LEAST_REDUCED_COST = 1e-7, 1e-9
-# Move to the next figure after this many rounds gaining less than `tol`.
-_APPROACH_PATIENCE = 3
+# End a program that is not final after this many rounds gaining less than `tol`.
+_SHORT_PATIENCE = 3
 # With beta, choose the exempt people again after each interval of this many rounds.
 _EXEMPTION_ROUNDS = 10
 # After the time limit, the last linear programs may take this share of the limit, or this many
 # seconds if that is more.
 _GRACE, _LEAST_GRACE = 0.25, 1.0
-
-
-class Effort(NamedTuple):
-    """How hard to try with a heuristic oracle; see :class:`~averagefair.ColumnGeneration`."""
-
-    patience: int
-    reweightings: int
-    shakes: int
+# The central master is solved to this share of what the last rounds gained, within these bounds.
+_LOOSE, _GAIN_ROUNDS, _LOOSEST, _TIGHT = 0.3, 6, 5e-3, 2e-4
+# The tolerance of the last central solve, and the least with an exact oracle.
+_LAST, _LEAST_TOLERANCE = 1e-6, 1e-7
+# After rounds without a gain, ask for as many further answers at shaken weights, up to this number.
+_MOST_SHAKES = 4
+# Chances below this do not bring a column into the exact master.
+_SUPPORT = 1e-6
+# The cheaper oracle serves until this many rounds gain less than this many times `tol`. It is not
+# used at all if an answer of the oracle takes less than this share of a linear program.
+_CHEAP_ROUNDS, _CHEAP_GAIN, _CHEAP_SHARE = 5, 5.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,96 +72,150 @@ class PromiseResult:
 
 
 class ColumnRun:
-    """The pool, the master over it, and the best dual point so far (the *center*)."""
+    """The pool, the masters over it, and the best dual point so far (the *center*).
+
+    Programs are solved by the central master, and once more by the exact master at the end. An
+    exact oracle's run ends with rounds of the exact master if the central one is not accurate
+    enough for ``tol``.
+
+    Parameters
+    ----------
+    learner : Learner
+    settings : ColumnGeneration
+    promise : Promise
+    blocks : Blocks
+    keep : int
+        Columns kept for each block.
+    reweightings, rng
+        See :class:`Pricer`.
+    deadline : float
+        The ``time.perf_counter`` at which to end.
+    """
 
     def __init__(
         self,
         learner: Learner,
         settings: ColumnGeneration,
-        effort: Effort,
         promise: Promise,
+        blocks: Blocks,
+        *,
+        keep: int,
+        reweightings: int,
         rng: np.random.Generator,
+        deadline: float,
     ) -> None:
         self.learner, self.settings, self.promise = learner, settings, promise
-        self.deadline = perf_counter() + (settings.time_limit or np.inf)
-        self.pricer = Pricer(learner, effort.reweightings, effort.shakes, rng, self.deadline)
+        self.blocks, self.deadline = blocks, deadline
+        self.pricer = Pricer(learner, blocks, reweightings, rng, deadline)
         self.constraints = learner.constraints
-        self.pool = Pool(self.constraints)
-        for play in learner.constants():
+        self.pool = Pool(learner.rate_scale, len(blocks))
+        self._constants = self.pricer.constants()
+        for play in self._constants:
             self.pool.add(play)
-        self.master = Master(self.pool)
+        self.central, self.exact = CentralMaster(self.pool, keep), Master(self.pool)
+        self.central.insist(np.arange(len(self.pool)))
         self.exempt = np.zeros(len(self.constraints), dtype=bool)
-        self.figure = np.inf
         self.center = Center(learner.program(promise))
         self.solution: MasterSolution | None = None
-        self.start(promise, effort.patience)
+        # Answers of the oracle itself, not of its cheaper stand-in.
+        self.own_plays: list[Play] = []
+        self.work_limit = np.inf
+        self.pricer.cheaply = learner.oracle.cheaper is not None
+        self._unconstrained_added = False
 
     def start(self, promise: Promise, patience: int) -> None:
         """Start on a promise, with all columns found so far."""
         self.promise, self.patience, self.rounds = promise, patience, 0
         self.calls_before = self.learner.calls
-        # Exact oracle: solve at the promise's figure directly. Heuristic: approach it from above,
-        # from where it begins to bind. A price is not approached: any price is easy.
-        approach = not self.learner.exact and self.settings.approach > 0
-        approach &= bool(promise.parameter) and not promise.less_is_easier
-        easiest = min(self.figure, promise.easiest) if approach else -np.inf
-        self._set_figure(max(promise.value, easiest))
-
-    def _set_figure(self, figure: float) -> None:
-        """Set the promise's figure, such as alpha; the master must then be solved again."""
-        self.figure = figure
-        promise = self.promise.at(figure) if self.promise.parameter else self.promise
         self._set_program(self.learner.program(promise))
+
+    def seed(self, plays: list[Play]) -> None:
+        """Add plays that are known already; they are divided into this run's blocks."""
+        for play in plays:
+            assert play.blocks is not None
+            counts = play.blocks.counts
+            xp = self.pool.space.xp
+            kind = getattr(xp, "float64" if counts.dtype == xp.float64 else "int32")
+            whole = xp.sum(counts, axis=1, keepdims=True, dtype=kind)
+            errors = np.array([play.blocks.errors.sum()])
+            shares = play.blocks._replace(errors=errors, counts=whole)
+            self.central.insist(self.pool.add(replace(play, blocks=shares)))
 
     def _set_program(self, program: Program) -> None:
         self.program, self.unsolved, self.rounds_without_gain = program, True, 0
         self.values: list[float] = []
+        self.tolerance, self.using_central = _LOOSEST, True
         if self.center.point.shape[0] != len(program.limits):
             self.center = Center(program)
 
     @property
-    def _approaching(self) -> bool:
-        """Whether the current program is easier than the promise."""
-        return self.figure > self.promise.value
+    def work(self) -> float:
+        """Multiplications so far, of oracle and linear programs; an estimate that is repeatable."""
+        return self.central.work + self.pricer.work
 
     def step(self) -> Round:
-        """Ask the Learner at one point, several times if it is heuristic, and solve the master."""
+        """Solve a new program over the columns so far, or ask the Learner and solve again."""
+        work, improved = self.central.work, True
         if self.unsolved:
             self._solve_new_program()
-        before, evaluated = self._solution().value, self.center.evaluated
-        added = self._add_best(self._ask(self._next_point()))
-        if added:
-            self._solve()
+        else:
+            improved = self._improve()
         self.rounds += 1
         if self.promise.exempt_share and self.rounds % _EXEMPTION_ROUNDS == 0:
             self._improve_exemptions(first_only=True)
         solution = self._solution()
+        self.values.append(solution.value)
+        self._plan_next(self.central.work - work, improved)
+        error = self.pool.error(solution.mixture)
+        spread = self.constraints.spread(solution.rates)
+        return Round(self.rounds, error, spread, self._gap(), self.promise.value)
+
+    def _improve(self) -> bool:
+        """Ask the Learner at one point and solve again; return whether any column improves."""
+        before, evaluated = self._solution().value, self.center.evaluated
+        improving = self._ask(self._next_point())
+        if improving.size or self.using_central:
+            self._solve(columns=improving)
         # With an exact oracle a new column is progress, even while the value stays the same. A
         # round that only evaluated the center did not try to improve: it is not a failure.
-        gained = solution.value < before - _LEAST_GAIN or (self.learner.exact and added > 0)
-        failed = not gained and evaluated
+        lower = self.learner.exact or self._solution().value < before - _LEAST_GAIN
+        failed = evaluated and not (improving.size and lower)
         self.rounds_without_gain = self.rounds_without_gain + 1 if failed else 0
-        self.values.append(solution.value)
-        error = float(solution.mixture @ self.pool.errors[: len(solution.mixture)])
-        spread = self.constraints.spread(solution.rates)
-        return Round(self.rounds, error, spread, self._gap(), self.figure)
+        return improving.size > 0
+
+    def _plan_next(self, master_work: float, improved: bool) -> None:
+        """Choose how accurately to solve next, and which oracle to ask."""
+        values = self.values
+        if len(values) > _GAIN_ROUNDS:
+            gained = max(0.0, values[-1 - _GAIN_ROUNDS] - values[-1])
+            self.tolerance = min(self.tolerance, max(self._tight(), _LOOSE * gained))
+        if not improved:
+            self.tolerance = max(self._tight(), 0.2 * self.tolerance)
+        if self.pricer.cheaply:
+            dear = self.pricer.answer_work(cheaply=False)
+            slow = len(values) > _CHEAP_ROUNDS and (
+                values[-1 - _CHEAP_ROUNDS] - values[-1] < _CHEAP_GAIN * self.settings.tol
+            )
+            if slow or not improved or dear < _CHEAP_SHARE * master_work:
+                self.pricer.cheaply, self.values = False, values[-1:]
+
+    def _tight(self) -> float:
+        if not self.learner.exact:
+            return _TIGHT
+        return max(_LEAST_TOLERANCE, min(_TIGHT, 0.2 * self.settings.tol))
 
     def finished(self) -> StopReason | None:
         """Stop at a proof, if the oracle knows no better answer, or if progress is too slow.
 
-        Above the promise's figure the run moves on to the next figure instead, and after a program
-        that is not final to the next program.
+        After a program that is not final the run moves on to the next program instead.
         """
-        if self._approaching:
-            if self._stop_reason(_APPROACH_PATIENCE) is not None:
-                # The promise begins to bind at the figure that these rates just keep.
-                reached = self.promise.reached(self.constraints, self._solution().rates)
-                binding = min(self.figure, reached)
-                self._set_figure(max(self.promise.value, self.settings.approach * binding))
+        if self.pricer.cheaply:
             return None
+        if self.work > self.work_limit:
+            return StopReason.ROUNDS
         # A program that is not final matters only once its limits cannot be kept.
         easy = not self.program.final and self._solution().excess <= ROUNDING
-        reason = self._stop_reason(_APPROACH_PATIENCE if easy else self.patience)
+        reason = self._stop_reason(_SHORT_PATIENCE if easy else self.patience)
         if reason is not None and not self.program.final:
             self._advance()
             return None
@@ -168,10 +228,12 @@ class ColumnRun:
         settings, values, exact = self.settings, self.values, self.learner.exact
         if exact and self._gap() <= settings.tol:
             return StopReason.TOLERANCE
-        # Every point between the center and the duals was asked without a gain; a heuristic oracle
-        # gets two passes. Where no constraint binds, all points are the same.
-        passes = 1 if exact or total_size(self._solution().weights) == 0.0 else 2
-        if self.rounds_without_gain >= self._points_in_a_pass() * passes:
+        if self.rounds_without_gain >= self._points_in_a_pass():
+            if exact and self.using_central:
+                # What is left to gain is too little for the central master.
+                self.using_central, self.rounds_without_gain = False, 0
+                self._solve(columns=self._support())
+                return None
             return StopReason.NO_BETTER
         if not exact and len(values) > patience:
             gained = values[-1 - patience] - values[-1]
@@ -182,8 +244,8 @@ class ColumnRun:
 
     def _advance(self) -> None:
         """Go on to the program that follows one that is not final."""
-        now = self._solution()
-        point = now.point if now.excess <= ROUNDING else self.master.excess_point()
+        self.solution = now = self._solve_exactly()
+        point = now.point if now.excess <= ROUNDING else self.exact.excess_point()
         following = self.promise.next_program(self.program, now.rates, point, now.excess)
         self._set_program(following)
 
@@ -195,56 +257,92 @@ class ColumnRun:
         return max(0.0, self._solution().value - self.center.value(self.program))
 
     def _points_in_a_pass(self) -> int:
-        """Return how many points are asked on the way from the center to the master's duals."""
-        return ceil(1.0 / (1.0 - self.settings.smoothing) - 1e-9)
+        """Return how many points without a gain mean that there is no better answer.
+
+        Exact master: all points on the way from the center to its duals; a heuristic oracle gets
+        two passes. Central master: each further solve is tighter. Where no constraint binds, all
+        points are the same.
+        """
+        if total_size(self._solution().weights) == 0.0:
+            return 1
+        if self.using_central:
+            return 3 if self.learner.exact else 2 * _MOST_SHAKES
+        points = ceil(1.0 / (1.0 - self.settings.smoothing) - 1e-9)
+        return points if self.learner.exact else 2 * points
 
     def _next_point(self) -> Any:
-        """Return where to ask: at the center first, then between it and the master's duals."""
+        """Return where to ask: at central prices, or between the center and the exact duals."""
+        if self.using_central:
+            return self._solution().point
         if not self.center.evaluated:
             return self.center.point
-        number = self.rounds_without_gain % self._points_in_a_pass() + 1
+        points = ceil(1.0 / (1.0 - self.settings.smoothing) - 1e-9)
+        number = self.rounds_without_gain % points + 1
         stay = max(0.0, 1.0 - number * (1.0 - self.settings.smoothing))
         return stay * self.center.point + (1.0 - stay) * self._solution().point
 
-    def _ask(self, point: Any) -> list[Play]:
-        """Return the Learner's answers around a point; move the center there if it is better."""
-        weights = self.program.weights(point)
-        plays = self.pricer.ask(weights, self.rounds_without_gain)
-        least = min(cost(play, weights) for play in plays)
-        known = float(self.pool.costs(weights).min())
-        self.center.move_if_better(point, min(least, known), self.program)
-        return plays
-
-    def _add_best(self, plays: list[Play]) -> int:
-        """Add the plays with the lowest reduced costs to the pool; return how many were added."""
-        solution = self._solution()
-        reduced = [cost(play, solution.weights) - solution.threshold for play in plays]
-        added = 0
-        for index in np.argsort(reduced, kind="stable"):
-            if reduced[index] >= -_LEAST_REDUCED_COST or added == self.settings.columns_per_round:
-                break
-            added += self._add(plays[index])
-        return added
-
-    def _add(self, play: Play) -> bool:
-        """Add a play to the pool unless the pool has it already."""
-        if self.pool.find(play) is not None:
-            return False
-        self.pool.add(play)
-        self.center.lower_to(play)
-        return True
+    def _ask(self, point: Any) -> NDArray[np.intp]:
+        """Ask the Learner at a point, and add its answers; return the columns that improve."""
+        weights, solution = self.program.weights(point), self._solution()
+        shakes = min(self.rounds_without_gain, _MOST_SHAKES) if self.using_central else 0
+        plays = self.pricer.ask(weights, shakes)
+        costs = [self.learner.block_costs(play, weights) for play in (*plays, *self._constants)]
+        self.center.move_if_better(point, np.min(costs, axis=0), self.program)
+        found = []
+        for play, own in zip(plays, costs, strict=False):
+            if self.learner.exact or self.center.point is point:
+                self.center.lower_to(own)
+            found.append(self.pool.add(play))
+            if not self.pricer.cheaply:
+                self.own_plays.append(play)
+        columns = np.unique(np.concatenate(found))
+        if self.using_central:
+            return self.central.offer(columns, solution.weights)
+        along = self.pool.errors[columns] + self.pool.along(columns, solution.weights)
+        thresholds = solution.thresholds[self.pool.block_of[columns]]
+        return columns[along < thresholds - _LEAST_REDUCED_COST]
 
     def _solve_new_program(self) -> None:
         """Solve a program that is new to the run, and choose the exempt people there."""
-        self._add(self.learner.unconstrained())
+        if not self._unconstrained_added:
+            self._unconstrained_added = True
+            free = self.pricer.unconstrained()
+            self.own_plays.append(free)
+            self.central.insist(self.pool.add(free))
+        self.central.insist(np.flatnonzero(self.pool.play_of < CONSTANTS))
         self._solve()
+        if not self.center.evaluated and total_size(self.center.weights) == 0.0:
+            weights = self.program.weights(self.center.point)
+            free = self.own_plays[0]
+            costs = [self.learner.block_costs(play, weights) for play in (free, *self._constants)]
+            self.center.least_costs = np.min(costs, axis=0)
         if self.promise.exempt_share:
             self._improve_exemptions(beyond=self.learner.unconstrained().rates)
 
-    def _solve(self) -> None:
-        seconds = max(0.0, self.deadline - perf_counter())
-        self.solution = self.master.solve(self.program.exempting(self.exempt), seconds)
+    def _solve(self, columns: NDArray[np.intp] | None = None) -> None:
+        program = self.program.exempting(self.exempt)
+        if self.using_central:
+            self.solution = self.central.solve(program, self.tolerance, self.deadline)
+        else:
+            seconds = max(0.0, self.deadline - perf_counter())
+            self.solution = self.exact.solve(program, seconds, columns)
         self.unsolved = False
+
+    def _support(self) -> NDArray[np.intp]:
+        """Return the columns that the last solution uses."""
+        return np.flatnonzero(self._solution().mixture > _SUPPORT)
+
+    def _solve_exactly(self) -> MasterSolution:
+        """Solve by the exact master, over the columns of the central solution if there is one."""
+        program = self.program.exempting(self.exempt)
+        rows = None
+        if self.using_central:
+            self.solution = self.central.solve(program, _LAST, self.deadline)
+            rows = self.central.point
+        seconds = max(0.0, self.deadline - perf_counter())
+        return self.exact.solve(
+            program, seconds, self._support(), rows, whole_pool=not self.using_central
+        )
 
     def _improve_exemptions(self, *, first_only: bool = False, beyond: Any = None) -> bool:
         """Choose the exempt people again; return whether the value improved.
@@ -258,13 +356,16 @@ class ColumnRun:
         if beyond is not None:
             choices = chain([self.promise.beyond(self.constraints, beyond)], choices)
         gained = False
+        # Without the constants, the columns in use may not keep the promise for other people.
+        self.central.insist(np.flatnonzero(self.pool.play_of < CONSTANTS))
+        least = max(_LEAST_GAIN, 0.5 * self.tolerance if self.using_central else 0.0)
         try:
             for choice in islice(choices, 1 if first_only else None):
                 if (choice == exempt).all():
                     continue
                 self.exempt = choice
                 self._solve()
-                gained = self._solution().value < before.value - _LEAST_GAIN
+                gained = self._solution().value < before.value - least
                 if gained:
                     self.center.remove_weights(choice, self.program)
                     return True
@@ -274,11 +375,20 @@ class ColumnRun:
                 self.solution, self.exempt = before, exempt
         return False
 
-    def result(self, trace: Trace) -> PromiseResult:
-        """Return the result for the current promise."""
+    def result(self, trace: Trace, *, exactly: bool = True) -> PromiseResult:
+        """Return the result for the current promise.
+
+        Parameters
+        ----------
+        trace : Trace
+        exactly : bool, default True
+            Solve once more by the exact master. Otherwise the solution is the last one.
+        """
         reason = trace.stop_reason
-        if self.unsolved or self._approaching or reason.limit or reason.cut_short:
+        if self.unsolved or reason.limit or reason.cut_short:
             self._finish_early()
+        elif exactly:
+            self._finish()
         return PromiseResult(
             promise=self.promise,
             program=self.program,
@@ -289,6 +399,14 @@ class ColumnRun:
             trace=trace,
         )
 
+    def _finish(self) -> None:
+        """Solve exactly; keep the central solution, with coin flips, if that fails."""
+        last = self._solution()
+        try:
+            self.solution = self._solve_exactly()
+        except (SolverError, KeyboardInterrupt):
+            self.solution = self._mix_in_coin_flips(last) or last
+
     def _finish_early(self) -> None:
         """Keep the promise with the pool as it is, after a run that was ended early.
 
@@ -296,11 +414,10 @@ class ColumnRun:
         play, until each keeps the promise. The result is at least as good as both.
         """
         last = self.solution
-        if self._approaching:
-            self._set_figure(self.promise.value)
         self._allow_grace()
         try:
-            self._solve_new_program()
+            if self.unsolved:
+                self._solve_new_program()
             while not self.program.final:
                 self._advance()
                 self._solve_new_program()
@@ -308,18 +425,21 @@ class ColumnRun:
             while self.promise.exempt_share and self._solution().value < value - self.settings.tol:
                 value = self._solution().value
                 self._improve_exemptions()
+            self.solution = self._solve_exactly()
         except (SolverError, KeyboardInterrupt):
             pass  # keep what was solved before
-        for fallback in (last, self._unconstrained()):
+        now = None if self.unsolved else self.solution
+        best = None if now is None or self.program.violation(*_where(now)) > ROUNDING else now
+        for fallback in (now, last, self._unconstrained()):
             mixed = None if fallback is None else self._mix_in_coin_flips(fallback)
             if mixed is None:
                 continue
-            if self.unsolved or mixed.value < self._solution().value - _LEAST_GAIN:
-                self.solution, self.unsolved = mixed, False
+            if best is None or mixed.value < best.value - _LEAST_GAIN:
+                best = mixed
                 self.exempt = self.promise.beyond(self.constraints, mixed.rates)
-        if self.unsolved:  # the last linear program failed, and coin flips are no help
-            self.solution = self._unconstrained() if last is None else last
-            self.unsolved = False
+        # The last linear program failed, and coin flips are no help.
+        self.solution = best or now or last or self._unconstrained()
+        self.unsolved = False
 
     def _allow_grace(self) -> None:
         """Give the last linear programs some time after the time limit."""
@@ -330,9 +450,9 @@ class ColumnRun:
     def _unconstrained(self) -> MasterSolution:
         """Return the mixture of the unconstrained play alone."""
         play = self.learner.unconstrained()
-        self._add(play)
+        columns = self.pool.add(self.learner.divide(play, self.blocks))
         mixture = np.zeros(len(self.pool))
-        mixture[self.pool.find(play)] = 1.0
+        mixture[columns] = 1.0
         return MasterSolution(
             value=play.error,
             mixture=mixture,
@@ -340,7 +460,7 @@ class ColumnRun:
             rates=play.rates,
             point=self.program.zero(),
             weights=self.constraints.space.zeros(len(self.constraints)),
-            threshold=play.error,
+            thresholds=self.pool.errors[columns],
         )
 
     def _mix_in_coin_flips(self, solution: MasterSolution) -> MasterSolution | None:
@@ -353,14 +473,14 @@ class ColumnRun:
         )
         if np.isnan(kept) or not self.program.final or len(self.program.limits) > 1:
             return None
-        mixture = kept * solution.mixture
-        mixture[:CONSTANTS] += 0.5 * (1.0 - kept)
+        mixture: FloatArray = kept * solution.mixture
+        mixture = np.append(mixture, np.zeros(len(self.pool) - len(mixture)))
+        mixture[self.pool.play_of < CONSTANTS] += 0.5 * (1.0 - kept)
         rates = kept * solution.rates + 0.5 * (1.0 - kept)
         common_rates = self.constraints.middle(rates)
-        error = float(mixture @ self.pool.errors[: len(mixture)])
         return replace(
             solution,
-            value=error + self.program.cost(rates, common_rates),
+            value=self.pool.error(mixture) + self.program.cost(rates, common_rates),
             mixture=mixture,
             rates=rates,
             common_rates=common_rates,
@@ -378,46 +498,21 @@ class ColumnRun:
             self.exempt = source.exempt
             self._allow_grace()
             try:
-                self._solve()
+                program = self.program.exempting(self.exempt)
+                seconds = max(0.0, self.deadline - perf_counter())
+                used = np.flatnonzero(source.master.mixture > _SUPPORT)
+                now = self.exact.solve(program, seconds, used, source.master.point)
             except (SolverError, KeyboardInterrupt):
                 continue
-            if self._solution().value < best.master.value:
-                best = replace(best, master=self._solution(), exempt=source.exempt)
+            broken = program.violation(*_where(best.master)) > 1e-9
+            if broken or now.value < best.master.value:
+                best = replace(best, master=now, exempt=source.exempt)
                 if source is other:
                     # Use the other's lower bound: the old proof does not hold for its exemptions.
                     trace = result.trace._replace(stop_reason=StopReason.NO_BETTER)
                     best = replace(best, center=source.center, trace=trace)
         return best
 
-    def to_solution(self, result: PromiseResult) -> Solution:
-        """Return a result as a Solution; only columns with a positive chance are kept."""
-        master, promise, trace = result.master, result.promise, result.trace
-        program = result.program.exempting(result.exempt)
-        used = np.flatnonzero(master.mixture)
-        used = used[used >= CONSTANTS]
-        space, common_rates = self.constraints.space, master.common_rates
-        # Any common rate within the slack of everybody would do; report the middle one. If
-        # violations have a price, the solution's own common rate is the best.
-        if program.common and getattr(program.limits[0], "prices", None) is None:
-            common_rates = self.constraints.middle(master.rates, ~result.exempt)
-        zero, one = master.mixture[:CONSTANTS]
-        return Solution(
-            promise=promise,
-            program=program,
-            weights=space.xp.stack([self.pool.weights[column] for column in used])
-            if used.size
-            else space.zeros((0, len(self.constraints))),
-            mixture=master.mixture[used],
-            constants=(float(zero), float(one)),
-            hypotheses=[self.pool.hypotheses[column] for column in used],
-            common_rates=common_rates,
-            multipliers=None,
-            dual_points=[program.clip(point) for point in (result.center, master.point)],
-            dual_bound=promise.dual_bound,
-            aim=promise.value,
-            history=trace.history,
-            oracle_calls=result.oracle_calls,
-            stop_reason=trace.stop_reason,
-            seconds=trace.seconds,
-            trouble=trace.trouble,
-        )
+
+def _where(solution: MasterSolution) -> tuple[Any, FloatArray]:
+    return solution.rates, solution.common_rates

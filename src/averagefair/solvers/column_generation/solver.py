@@ -1,45 +1,50 @@
 """Column generation: the fair learning problem solved as the linear program it is.
 
-Plays (answers of the Learner) are columns, individuals are rows. A small linear program (the
-*master*) finds the best mixture of the plays so far. Its duals are the multipliers, and the
-Learner's answer to them is the next play. When no answer improves the master, its mixture is
-optimal. With an exact oracle this is proved; with a heuristic oracle it only means that the oracle
-knows no better answer.
+The paper's mixtures give each task chances of its own (p in Delta(H)^m), and rates are sums over
+tasks. So the program separates: one simplex for each block of tasks, and a column for each block
+and distinct answer. A linear program (the *master*) finds the best chances for the columns so far.
+Its duals are the multipliers, and the Learner's answer to them brings the next columns. When no
+answer improves the master, its chances are optimal. With an exact oracle this is proved; with a
+heuristic oracle it only means that the oracle knows no better answer.
 
-Three things make it fast (``docs/solvers.md`` has measurements):
+Tasks to come get the *mapping*: one chance for each weight vector, the same for all tasks. It is
+the same program with a single block. The mapping is solved after the chances of the learned tasks,
+beginning with the answers found for them.
 
-* Smoothing (Wentges). The duals of a small master are unstable. The Learner is asked at a point
-  between them and the *center*, the best dual point so far. Each round without a gain moves this
-  point towards the duals, so that no improving column is missed.
-* More answers. A heuristic oracle's answer is often not a best response. The oracle is asked again
-  with more weight on the people it misjudged, as in boosting, while that lowers the true cost. Then
-  it is asked at *shaken* weights, with a little random noise. All answers may become columns.
-* Approach. A heuristic oracle approaches alpha from above: the columns of an easier problem are a
-  good start for a harder one.
+``docs/solvers.md`` has measurements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
 from averagefair._util.checks import number_below, positive_number, whole_number
 from averagefair.errors import InputError
+from averagefair.game.blocks import Blocks
 from averagefair.game.learner import Learner
 from averagefair.game.promises import ROUNDING, Promise
 from averagefair.game.protocols import Solver
-from averagefair.game.solution import Callback, Solution
-from averagefair.solvers.column_generation.run import ColumnRun, Effort, PromiseResult
+from averagefair.game.solution import Callback, Solution, StopReason
+from averagefair.solvers.column_generation.run import ColumnRun, PromiseResult
+from averagefair.solvers.column_generation.to_solution import (
+    MappingResult,
+    marginal_mapping,
+    to_solution,
+)
 from averagefair.solvers.loop import Trace, iterate
 
 # On a path, the patience is divided by this for all promises but the last.
 _PATH_SHARE = 3
-# An oracle that refines its answers is asked less often (docs/solvers.md).
-_USUAL = Effort(patience=25, reweightings=16, shakes=8)
-_REFINING = Effort(patience=12, reweightings=3, shakes=2)
+# The default number of blocks, and the largest for people on a cluster.
+_BLOCKS, _BLOCKS_ON_A_CLUSTER = 50, 16
+# Columns kept in the mapping's program, which has one block.
+_MAPPING_COLUMNS = 100
+# With a time limit, this share of it is left for the mapping.
+_MAPPING_TIME = 0.2
 
 
 @dataclass(frozen=True)
@@ -55,52 +60,50 @@ class ColumnGeneration(Solver):
         Limit of rounds; on a path, for each promise.
     time_limit : float, optional
         Limit in seconds; on a path, for all promises together.
-    patience : int, optional
+    patience : int, default 15
         Number of rounds in which a heuristic oracle must improve the answer by ``tol``. On a path,
-        all promises but the last get a third of this number. Default: 25; 12 for an oracle that
-        refines its own answers, such as :class:`~averagefair.Polished`.
+        all promises but the last get a third of this number.
+    blocks : int, optional
+        Number of blocks of tasks that have chances of their own. 1: one chance for whole plays.
+        Default: a block for each task up to 50 tasks, then 50 blocks; 16 for people on a cluster.
+    columns_per_block : int, default 8
+        How many columns to keep for each block, beside those in use and the newest.
+    mapping_rounds : int, default 100
+        Limit of rounds for the mapping, beyond the answers found for the learned tasks. The mapping
+        gets at most as much work as the learned tasks took. 0: give each weight vector its mean
+        chance over the learned tasks.
+    reweightings : int, default 4
+        Largest number of times in a round of the mapping that a heuristic oracle is asked again
+        with more weight on the people it misjudged.
     smoothing : float in [0, 1), default 0.85
-        Where the Learner is asked. 0: at the linear program's duals. Near 1: near the best dual
-        point so far.
-    reweightings : int, optional
-        Largest number of times in a round that a heuristic oracle is asked again with more weight
-        on the people it misjudged. Default: 16; 3 for an oracle that refines its answers.
-    shakes : int, optional
-        Number of times in a round that a heuristic oracle is asked again with everybody's weight
-        changed a little at random. After a round without a gain there are more and larger shakes.
-        Default: 8; 2 for an oracle that refines its answers.
-    approach : float in [0, 1), default 0.85
-        A heuristic oracle approaches alpha (or max_rate) from above. It starts where the promise
-        begins to bind, and each step multiplies the figure by this ratio: the columns of an easier
-        problem are a good start. 0: solve at alpha directly.
-    columns_per_round : int, default 4
-        Largest number of answers of a round that enter the linear program, the best first.
+        Where the Learner is asked between the best dual point so far (near 1) and the duals (0), in
+        rounds of the exact linear program.
 
     Notes
     -----
-    The two constant classifiers, "always 0" and "always 1" in all tasks at once, are always among
-    the columns, so every :class:`~averagefair.Equal` without ``no_harm`` can be kept.
+    The two constant classifiers, "always 0" and "always 1", are always among the columns of every
+    block, so every :class:`~averagefair.Equal` without ``no_harm`` can be kept.
     """
 
     tol: float = 1e-3
     max_rounds: int = 1000
     time_limit: float | None = None
-    patience: int | None = None
+    patience: int = 15
+    blocks: int | None = None
+    columns_per_block: int = 8
+    mapping_rounds: int = 100
+    reweightings: int = 4
     smoothing: float = 0.85
-    reweightings: int | None = None
-    shakes: int | None = None
-    approach: float = 0.85
-    columns_per_round: int = 4
 
     def __post_init__(self) -> None:
         positive_number("tol", self.tol)
-        for name in ("max_rounds", "columns_per_round"):
+        for name in ("max_rounds", "patience", "columns_per_block"):
             whole_number(name, getattr(self, name))
-        for name, least in (("patience", 1), ("reweightings", 0), ("shakes", 0)):
-            if getattr(self, name) is not None:
-                whole_number(name, getattr(self, name), least=least)
-        for name in ("smoothing", "approach"):
-            number_below(name, getattr(self, name), 1.0)
+        for name in ("mapping_rounds", "reweightings"):
+            whole_number(name, getattr(self, name), least=0)
+        if self.blocks is not None:
+            whole_number("blocks", self.blocks)
+        number_below("smoothing", self.smoothing, 1.0)
         if self.time_limit is not None:
             positive_number("time_limit", self.time_limit)
 
@@ -123,7 +126,7 @@ class ColumnGeneration(Solver):
         callback : callable, optional
             Called with a Round after each round; returning True ends the run.
         rng : numpy Generator, optional
-            Source of the shakes. Default: seed 0.
+            Source of the shakes, which follow rounds without a gain. Default: seed 0.
         """
         return self.path(learner, [promise], callback=callback, rng=rng)[0]
 
@@ -153,16 +156,45 @@ class ColumnGeneration(Solver):
             As for ``solve``.
         """
         _check_alike(promises)
-        rng = np.random.default_rng(0) if rng is None else rng
-        effort = self._effort(learner)
+        start = perf_counter()
+        end = np.inf if self.time_limit is None else start + self.time_limit
         order = sorted(range(len(promises)), key=lambda index: promises[index].hardness)
-        run = ColumnRun(learner, self, effort, promises[order[0]], rng)
+        blocks = self._blocks(learner)
+        main_end = end
+        if len(blocks) > 1 and self.mapping_rounds and self.time_limit is not None:
+            main_end = start + (1.0 - _MAPPING_TIME) * self.time_limit
+        run = ColumnRun(
+            learner,
+            self,
+            promises[order[0]],
+            blocks,
+            keep=self.columns_per_block if len(blocks) > 1 else _MAPPING_COLUMNS,
+            reweightings=0 if len(blocks) > 1 else self.reweightings,
+            rng=np.random.default_rng(0) if rng is None else rng,
+            deadline=main_end,
+        )
+        results = self._path(run, promises, order, callback)
+        mappings = {index: marginal_mapping(run, result) for index, result in results.items()}
+        if len(blocks) > 1 and self.mapping_rounds:
+            mappings |= self._map(run, results, order, end)
+        return [
+            to_solution(run, results[index], mappings[index]) for index in range(len(promises))
+        ]
+
+    def _path(
+        self,
+        run: ColumnRun,
+        promises: Sequence[Promise],
+        order: Sequence[int],
+        callback: Callback | None,
+    ) -> dict[int, PromiseResult]:
+        """Solve the promises one after the other, the easiest first."""
         results: dict[int, PromiseResult] = {}
         ended: Trace | None = None
         for index in order:
             # Later promises add columns for the earlier ones: only the last needs full patience.
             share = 1 if index == order[-1] else _PATH_SHARE
-            run.start(promises[index], max(1, effort.patience // share))
+            run.start(promises[index], max(1, self.patience // share))
             trace = ended or iterate(
                 run,
                 max_rounds=self.max_rounds,
@@ -170,7 +202,8 @@ class ColumnGeneration(Solver):
                 callback=callback,
                 has_answer=bool(results),
             )
-            results[index] = run.result(trace)
+            again = len(order) > 1 and not run.program.relaxed
+            results[index] = run.result(trace, exactly=not again)
             _refuse_impossible(results[index])
             if trace.stop_reason.cut_short:
                 ended = trace._replace(history=trace.history[:0], seconds=0.0)
@@ -179,13 +212,67 @@ class ColumnGeneration(Solver):
             harder: PromiseResult | None = None
             for index in reversed(order):
                 harder = results[index] = run.solve_again(results[index], harder)
-        return [run.to_solution(results[index]) for index in range(len(promises))]
+        return results
 
-    def _effort(self, learner: Learner) -> Effort:
-        """Return the settings given, with defaults that suit the Learner's oracle."""
-        usual = _REFINING if learner.oracle.refines_answers else _USUAL
-        given = {name: getattr(self, name) for name in Effort._fields}
-        return usual._replace(**{name: value for name, value in given.items() if value is not None})
+    def _map(
+        self,
+        run: ColumnRun,
+        results: dict[int, PromiseResult],
+        order: Sequence[int],
+        end: float,
+    ) -> dict[int, MappingResult]:
+        """Solve the same promises with one chance for whole plays, for tasks to come.
+
+        A promise whose run was ended early, or whose mapping was, has no mapping of its own.
+        """
+        mapping = ColumnRun(
+            run.learner,
+            replace(self, tol=self.tol, max_rounds=self.mapping_rounds),
+            results[order[0]].promise,
+            Blocks.even(run.learner.sample.m, 1),
+            keep=_MAPPING_COLUMNS,
+            reweightings=self.reweightings,
+            rng=run.pricer.rng,
+            deadline=end,
+        )
+        mapping.pricer.cheaply = False
+        mapping.seed(run.own_plays)
+        mappings: dict[int, MappingResult] = {}
+        for number, index in enumerate(order, 1):
+            reason = results[index].trace.stop_reason
+            if reason.by_user or reason is StopReason.FAILED or perf_counter() >= end:
+                break
+            mapping.work_limit = run.work * number / len(order)
+            mapping.exempt = results[index].exempt
+            mapping.start(results[index].promise, self.patience)
+            trace = iterate(
+                mapping,
+                max_rounds=self.mapping_rounds,
+                time_limit=max(0.0, end - perf_counter()),
+                callback=None,
+                has_answer=True,
+            )
+            if not len(trace.history):
+                break
+            found = marginal_mapping(mapping, mapping.result(trace))
+            reason = trace.stop_reason
+            ended = reason if reason.by_user or reason is StopReason.FAILED else None
+            mappings[index] = replace(
+                found,
+                seconds=trace.seconds,
+                trouble=trace.trouble,
+                ended=ended,
+                oracle_calls=mapping.learner.calls - mapping.calls_before,
+            )
+            if reason.cut_short:
+                break
+        return mappings
+
+    def _blocks(self, learner: Learner) -> Blocks:
+        sample = learner.sample
+        on_a_cluster = sample.space.is_numpy and not sample.rows.local
+        usual = _BLOCKS_ON_A_CLUSTER if on_a_cluster else _BLOCKS
+        return Blocks.even(sample.m, usual if self.blocks is None else self.blocks)
 
 
 def _check_alike(promises: Sequence[Promise]) -> None:
