@@ -127,9 +127,13 @@ results/tables/.psychtools:
 	dpkg -x $(@D)/r-cran-psychtools_*.deb $(@D)
 	@touch $@
 
+# Measure the solvers and the audit (an hour and a half on two cores). The comparison with release 0.1.0
+# takes an hour of this. It installs that release in results/release-0.1.0 and keeps its results in
+# results/bench/against_release.jsonl: a stopped run goes on; delete this file to measure again.
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.solvers.foundation
-	$(BIN)/python -m benchmarks.solvers.column_generation
+	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python -m benchmarks.solvers.column_generation
+	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python -m benchmarks.solvers.against_release
 	$(BIN)/python -m benchmarks.audit.scale
 
 clean:

@@ -55,12 +55,19 @@ def paper_data() -> tuple[Split, str]:
 
 def communities() -> Communities | None:
     """Return the table of Communities and Crime, or None if there is no file of it here."""
-    for place in (os.environ.get("AVERAGEFAIR_DATA"), SHARED_FILE):
-        if place:
+    path = communities_path()
+    return None if path is None else load_communities(path)
+
+
+def communities_path() -> str | None:
+    """Return the path of a file of Communities and Crime, or None if there is none here."""
+    for path in (os.environ.get("AVERAGEFAIR_DATA"), SHARED_FILE):
+        if path:
             try:
-                return load_communities(place)
+                load_communities(path)
             except DatasetError:
                 continue
+            return str(Path(path).resolve())
     return None
 
 
