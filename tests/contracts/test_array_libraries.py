@@ -139,7 +139,7 @@ PROMISES = [
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
 @pytest.mark.parametrize("rate", ["error", ["false_positive", "false_negative"]], ids=str)
 def test_every_promise_is_solved_as_in_numpy(xp, people, rate, promise):
-    solver = ColumnGeneration(max_rounds=12)
+    solver = ColumnGeneration(max_rounds=40)
     there, here = (
         AverageFairClassifier(
             promise=promise, rate=rate, oracle=RegressionOracle(), solver=solver, random_state=0

@@ -73,7 +73,7 @@ def with_blanks(labels):
 SOLVERS = {
     "averages": ExponentiatedGradient.published(15),
     "batches": ExponentiatedGradient(max_rounds=8, batch_size=5, resample=True, replay=False),
-    "columns": ColumnGeneration(max_rounds=2, reweightings=2),
+    "columns": ColumnGeneration(max_rounds=3, reweightings=2, blocks=10),
 }
 BOTH = ["false_positive", "false_negative"]
 CASES = [("error", "averages"), ("error", "batches"), ("error", "columns"), (BOTH, "columns")]

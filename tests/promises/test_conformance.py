@@ -249,7 +249,7 @@ class TestAFittedModel:
         model = AverageFairClassifier(
             promise=promise,
             oracle=RegressionOracle(),
-            solver=ColumnGeneration(max_rounds=8, reweightings=2),
+            solver=ColumnGeneration(max_rounds=30, reweightings=2),
             random_state=0,
         )
         there = clone(model).fit(xp.asarray(people.X), xp.asarray(people.Y))
@@ -261,7 +261,7 @@ class TestAFittedModel:
         reached = row.figure(promise, [(rates, np.ones(40))])
         assert there.certificate_.reached == pytest.approx(reached, abs=1e-9)
         # Ties may be broken differently, and the runs are cut short.
-        assert there.error_ == pytest.approx(here.error_, abs=0.03)
+        assert there.error_ == pytest.approx(here.error_, abs=0.05)
 
     def test_short_form(self, name, fitted):
         """The estimator's own parameters promise the same as the object."""
@@ -285,7 +285,7 @@ def _regression(name):
     model = AverageFairClassifier(
         promise=_easier(example(name)[1]),
         oracle=RegressionOracle(),
-        solver=ColumnGeneration(max_rounds=15),
+        solver=ColumnGeneration(max_rounds=40),
         random_state=0,
     )
     return model.fit(*tables())

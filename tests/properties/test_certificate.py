@@ -129,7 +129,8 @@ def test_a_best_response_is_the_least_lagrangian_by_trying_all(world, rate, name
         1 + np.abs(table).sum() / min(1, world.b[world.b > 0].min())
     )
     # Weak duality: no multipliers prove more than the optimum of the class and the constants.
-    best = optimum(world.Y, decide(world.X), rate, slack, constants=True, **world.weights)
+    terms = {"constants": True, "whole_plays": True, **world.weights}
+    best = optimum(world.Y, decide(world.X), rate, slack, **terms)
     assert found <= best + 1e-6
 
 

@@ -65,8 +65,9 @@ def optimum(
 
     ``kind`` may be a list of rates, each with a gamma of its own. With ``constants`` each task may
     also use "always 0" and "always 1". With ``whole_plays`` these two serve all tasks at once, and
-    each task's distribution adds up to the rest of the probability. People in ``excused`` have no constraint. With ``prices``, one for each
-    person, a person may lie outside at that price per unit, which is added to the error.
+    each task's distribution adds up to the rest of the probability. People in ``excused`` have no
+    constraint. With ``prices``, one for each person, a person may lie outside at that price per
+    unit, which is added to the error.
     """
     n, m = labels.shape
     if constants and not whole_plays:

@@ -13,6 +13,7 @@ from averagefair.oracles import WeightedOracle
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
 from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
+from averagefair.solvers import ColumnGeneration
 
 
 class _UnknownKindError(Exception):
@@ -83,9 +84,19 @@ def _from_named(written: Any, kinds: Mapping[str, type[Any]], contents: Contents
     settings = {
         name: _from_named(value, kinds, contents) for name, value in written["settings"].items()
     }
-    made = kinds[written["kind"]](**settings)
+    kind = kinds[written["kind"]]
+    if kind is ColumnGeneration:
+        settings = _without_old_settings(settings)
+    made = kind(**settings)
     if isinstance(made, WeightedOracle):
         # The reader chooses the number of workers, and messages name the file.
         made = replace(made, n_jobs=None)
         object.__setattr__(made, "source", contents.source)
     return made
+
+
+def _without_old_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Leave out settings of column generation that release 0.1.0 had, or left to the solver."""
+    gone = ("shakes", "approach", "columns_per_round")
+    unset = {name for name in ("patience", "reweightings") if settings.get(name, 0) is None}
+    return {name: own for name, own in settings.items() if name not in {*gone, *unset}}

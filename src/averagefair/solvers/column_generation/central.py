@@ -2,7 +2,7 @@
 
 It keeps some columns of the pool for each block, and the rows of people who are near their limits.
 Each solve starts from the last solution. Columns that no longer matter are dropped, and come back
-if the oracle answers with them again; rows are chosen anew from everybody's rates. The solutions
+if the oracle answers with them again. Rows are chosen from everybody's last rates. The solutions
 keep the limits, so at every moment there is an answer.
 """
 
@@ -293,7 +293,7 @@ class CentralMaster:
         free = np.zeros(own_count + aux.shape[1])
         free[own_count : own_count + levels] = 1.0
         # A level without any row in the program is fixed: nothing depends on it.
-        unused = ~aux[:, :levels].any(axis=0)
+        unused = np.asarray(~aux[:, :levels].any(axis=0))
         free[own_count : own_count + levels][unused] = 0.0
         own_costs = self.pool.errors[self.active.columns]
         restricted = RestrictedProgram(

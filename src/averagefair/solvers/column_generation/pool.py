@@ -61,7 +61,8 @@ class Pool:
     def add(self, play: Play) -> NDArray[np.intp]:
         """Add a play; return its columns, shape (blocks,). Some may be known already."""
         shares = _shares(play)
-        number, columns, new = len(self.plays), np.empty(self.blocks, dtype=np.intp), []
+        number, columns = len(self.plays), np.empty(self.blocks, dtype=np.intp)
+        new: list[int] = []
         for block, key in enumerate(self._keys(shares.counts)):
             columns[block] = self._columns.setdefault((block, key), len(self) + len(new))
             if columns[block] == len(self) + len(new):

@@ -85,7 +85,9 @@ class Pricer:
         return plays
 
     def unconstrained(self) -> Play:
-        """Return the oracle's answer without a constraint, divided into blocks."""
+        """Return the answer without a constraint, divided into blocks."""
+        if self.cheaply:
+            return self._respond(self.learner.sample.space.zeros(len(self.learner.constraints)))
         return self.learner.divide(self.learner.unconstrained(), self.blocks)
 
     def constants(self) -> list[Play]:
@@ -103,8 +105,8 @@ class Pricer:
         return self.learner.respond(weights, blocks=self.blocks, cheaply=self.cheaply)
 
     def _first_answer(self, weights: Any) -> Play:
-        """Return the answer to the weights themselves; for zero weights it may be known already."""
-        some = self.cheaply or bool(self.learner.constraints.space.xp.any(weights != 0.0))
+        """Return the answer to the weights themselves; for zero weights it is known already."""
+        some = bool(self.learner.constraints.space.xp.any(weights != 0.0))
         return self._respond(weights) if some else self.unconstrained()
 
     def _reweight(self, plays: list[Play], weights: Any) -> None:

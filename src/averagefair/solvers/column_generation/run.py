@@ -53,9 +53,10 @@ _LAST, _LEAST_TOLERANCE = 1e-6, 1e-7
 _MOST_SHAKES = 4
 # Chances below this do not bring a column into the exact master.
 _SUPPORT = 1e-6
-# The cheaper oracle serves until this many rounds gain less than this many times `tol`. It is not
-# used at all if an answer of the oracle takes less than this share of a linear program.
-_CHEAP_ROUNDS, _CHEAP_GAIN, _CHEAP_SHARE = 5, 5.0, 0.5
+# The cheaper oracle is judged by its gains in this many rounds. It is not used if an answer of the
+# oracle itself takes less than this share of a linear program. A round of the oracle itself is
+# taken to gain this many times `tol`.
+_CHEAP_ROUNDS, _CHEAP_SHARE, _DEAR_GAIN = 4, 0.5, 2.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ class ColumnRun:
         self.own_plays: list[Play] = []
         self.work_limit = np.inf
         self.pricer.cheaply = learner.oracle.cheaper is not None
-        self._unconstrained_added = False
+        self._free: Play | None = None
 
     def start(self, promise: Promise, patience: int) -> None:
         """Start on a promise, with all columns found so far."""
@@ -191,13 +192,22 @@ class ColumnRun:
             self.tolerance = min(self.tolerance, max(self._tight(), _LOOSE * gained))
         if not improved:
             self.tolerance = max(self._tight(), 0.2 * self.tolerance)
-        if self.pricer.cheaply:
-            dear = self.pricer.answer_work(cheaply=False)
-            slow = len(values) > _CHEAP_ROUNDS and (
-                values[-1 - _CHEAP_ROUNDS] - values[-1] < _CHEAP_GAIN * self.settings.tol
-            )
-            if slow or not improved or dear < _CHEAP_SHARE * master_work:
-                self.pricer.cheaply, self.values = False, values[-1:]
+        if self.pricer.cheaply and not self._cheap_is_enough(master_work, improved):
+            self.pricer.cheaply, self.values = False, values[-1:]
+            self._add_unconstrained()
+
+    def _cheap_is_enough(self, master_work: float, improved: bool) -> bool:
+        """Return whether the cheaper oracle gains more for the same work.
+
+        A round of the oracle itself is taken to gain a few times ``tol``.
+        """
+        cheap, dear = (self.pricer.answer_work(cheaply) + master_work for cheaply in (True, False))
+        if not improved or dear - master_work < _CHEAP_SHARE * master_work:
+            return False
+        if len(self.values) <= _CHEAP_ROUNDS:
+            return True
+        gained = (self.values[-1 - _CHEAP_ROUNDS] - self.values[-1]) / _CHEAP_ROUNDS
+        return gained / cheap > _DEAR_GAIN * self.settings.tol / dear
 
     def _tight(self) -> float:
         if not self.learner.exact:
@@ -304,20 +314,24 @@ class ColumnRun:
 
     def _solve_new_program(self) -> None:
         """Solve a program that is new to the run, and choose the exempt people there."""
-        if not self._unconstrained_added:
-            self._unconstrained_added = True
-            free = self.pricer.unconstrained()
-            self.own_plays.append(free)
-            self.central.insist(self.pool.add(free))
+        if self._free is None:
+            self._add_unconstrained()
         self.central.insist(np.flatnonzero(self.pool.play_of < CONSTANTS))
         self._solve()
         if not self.center.evaluated and total_size(self.center.weights) == 0.0:
-            weights = self.program.weights(self.center.point)
-            free = self.own_plays[0]
-            costs = [self.learner.block_costs(play, weights) for play in (free, *self._constants)]
+            weights, plays = self.program.weights(self.center.point), [*self._constants]
+            plays += [] if self._free is None else [self._free]
+            costs = [self.learner.block_costs(play, weights) for play in plays]
             self.center.least_costs = np.min(costs, axis=0)
         if self.promise.exempt_share:
             self._improve_exemptions(beyond=self.learner.unconstrained().rates)
+
+    def _add_unconstrained(self) -> None:
+        """Add the answer without a constraint: the cheaper oracle's first, if there is one."""
+        self._free = self.pricer.unconstrained()
+        if not self.pricer.cheaply:
+            self.own_plays.append(self._free)
+        self.central.insist(self.pool.add(self._free))
 
     def _solve(self, columns: NDArray[np.intp] | None = None) -> None:
         program = self.program.exempting(self.exempt)

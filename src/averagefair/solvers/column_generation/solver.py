@@ -29,6 +29,7 @@ from averagefair.game.learner import Learner
 from averagefair.game.promises import ROUNDING, Promise
 from averagefair.game.protocols import Solver
 from averagefair.game.solution import Callback, Solution, StopReason
+from averagefair.people.threads import one_thread
 from averagefair.solvers.column_generation.run import ColumnRun, PromiseResult
 from averagefair.solvers.column_generation.to_solution import (
     MappingResult,
@@ -38,7 +39,7 @@ from averagefair.solvers.column_generation.to_solution import (
 from averagefair.solvers.loop import Trace, iterate
 
 # On a path, the patience is divided by this for all promises but the last.
-_PATH_SHARE = 3
+_PATH_SHARE = 2
 # The default number of blocks, and the largest for people on a cluster.
 _BLOCKS, _BLOCKS_ON_A_CLUSTER = 50, 16
 # Columns kept in the mapping's program, which has one block.
@@ -62,11 +63,11 @@ class ColumnGeneration(Solver):
         Limit in seconds; on a path, for all promises together.
     patience : int, default 15
         Number of rounds in which a heuristic oracle must improve the answer by ``tol``. On a path,
-        all promises but the last get a third of this number.
+        all promises but the last get half of this number.
     blocks : int, optional
         Number of blocks of tasks that have chances of their own. 1: one chance for whole plays.
         Default: a block for each task up to 50 tasks, then 50 blocks; 16 for people on a cluster.
-    columns_per_block : int, default 8
+    columns_per_block : int, default 5
         How many columns to keep for each block, beside those in use and the newest.
     mapping_rounds : int, default 100
         Limit of rounds for the mapping, beyond the answers found for the learned tasks. The mapping
@@ -90,7 +91,7 @@ class ColumnGeneration(Solver):
     time_limit: float | None = None
     patience: int = 15
     blocks: int | None = None
-    columns_per_block: int = 8
+    columns_per_block: int = 5
     mapping_rounds: int = 100
     reweightings: int = 4
     smoothing: float = 0.85
@@ -156,6 +157,17 @@ class ColumnGeneration(Solver):
             As for ``solve``.
         """
         _check_alike(promises)
+        # Threads that share one product of the linear algebra wait for each other.
+        with one_thread(spread=True):
+            return self._solve_path(learner, promises, callback, rng)
+
+    def _solve_path(
+        self,
+        learner: Learner,
+        promises: Sequence[Promise],
+        callback: Callback | None,
+        rng: np.random.Generator | None,
+    ) -> list[Solution]:
         start = perf_counter()
         end = np.inf if self.time_limit is None else start + self.time_limit
         order = sorted(range(len(promises)), key=lambda index: promises[index].hardness)
@@ -176,10 +188,10 @@ class ColumnGeneration(Solver):
         results = self._path(run, promises, order, callback)
         mappings = {index: marginal_mapping(run, result) for index, result in results.items()}
         if len(blocks) > 1 and self.mapping_rounds:
+            # A run with other limits asks other questions from here on, so they are not recorded.
+            learner.oracle.close()
             mappings |= self._map(run, results, order, end)
-        return [
-            to_solution(run, results[index], mappings[index]) for index in range(len(promises))
-        ]
+        return [to_solution(run, results[index], mappings[index]) for index in range(len(promises))]
 
     def _path(
         self,
@@ -252,10 +264,9 @@ class ColumnGeneration(Solver):
                 callback=None,
                 has_answer=True,
             )
-            if not len(trace.history):
-                break
-            found = marginal_mapping(mapping, mapping.result(trace))
-            reason = trace.stop_reason
+            found, reason = marginal_mapping(run, results[index]), trace.stop_reason
+            if len(trace.history):
+                found = marginal_mapping(mapping, mapping.result(trace))
             ended = reason if reason.by_user or reason is StopReason.FAILED else None
             mappings[index] = replace(
                 found,
