@@ -89,9 +89,9 @@ print(fair.certificate_)
 # -------------
 #
 # Four hundred campaigns start later. :meth:`~averagefair.AverageFairClassifier.extend` takes their
-# labels on the training people and returns their classifiers. The model is a mixture of columns
-# (each is a classifier for each campaign). Extending takes one oracle answer for each column, and
-# no new fit.
+# labels on the training people and returns their classifiers. The fit learned a mapping for them:
+# sets of prices over the training people. Extending takes one oracle answer for each set of prices,
+# and no new fit.
 
 later = make_campaigns(400)
 before_extend = perf_counter()

@@ -63,7 +63,7 @@ new_patients, new_helps = make_patients(600)
 # -------------
 #
 # Boosting fits one classifier for each task and answer, so we ask it less often than the default:
-# eight rounds with two answers each, at ``alpha`` from the first round (``approach=0``).
+# at most twelve rounds, fewer without a gain, and none for new tasks (``mapping_rounds=0``).
 # ``max_bins=16`` makes small fits quick. A pipeline that ends in an oracle is an oracle too: with
 # products of features as input, least squares can use the products. That is the best choice if you
 # know that products matter. Boosting finds the products itself.
@@ -83,7 +83,7 @@ ORACLES = {
 }
 # A limit that ends a fit gives a warning, which we expect here.
 warnings.simplefilter("ignore", ConvergenceWarning)
-FEW_ANSWERS = ColumnGeneration(max_rounds=8, reweightings=1, shakes=0, approach=0)
+FEW_ANSWERS = ColumnGeneration(max_rounds=12, patience=3, mapping_rounds=0)
 
 models, rows = {}, []
 for name, oracle in ORACLES.items():

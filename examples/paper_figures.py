@@ -94,7 +94,7 @@ print(
 
 # %%
 # In the authors' setting each run is separate, so the error may not fall as ``alpha`` grows. Column
-# generation shares its columns (each is a classifier for each task) between all runs, which makes
+# generation shares its columns (classifiers to mix in each task) between all runs, which makes
 # its curve monotone.
 #
 # Generalisation
