@@ -148,9 +148,9 @@ print(in_short().to_string(na_rep=""))
 
 # %%
 # With each person as a group, fairlearn meets the request too. But it was made for a few groups,
-# and its work grows with their number. At the same spread averagefair errs less, with a better
-# mixture of the same kind of lines. It asks the learner again at the prices of a linear program,
-# and gives more weight to people whom the answer misjudges (:doc:`/solvers`).
+# and its work grows with their number. At the same spread averagefair errs less on these training
+# people, with a better mixture of the same kind of lines. It asks the learner again at the prices
+# of a linear program, and gives each task chances of its own (:doc:`/solvers`).
 #
 # Conversely, averagefair had no request about groups, and the groups' mean rates differ more than
 # under fairlearn's group constraint. No two people are farther apart than requested, so no two
