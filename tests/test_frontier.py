@@ -31,7 +31,7 @@ from tests.support.judges import plain_error, plain_rates, rates_of, spread_of
 from tests.support.tiny_fits import BOTH, RATES, Counting, labelled
 
 GRID = [0.02, 0.05, 0.1, 0.2, 0.35]
-QUICK = ColumnGeneration(max_rounds=45, reweightings=3)
+QUICK = ColumnGeneration(max_rounds=45, mapping_rounds=3)
 LISTED = FiniteOracle([lambda x: x[:, 0] > 0, lambda x: x[:, 1] > x[:, 0]])
 ORACLES = {"stump": StumpOracle(), "listed": LISTED, "regression": RegressionOracle()}
 EXCEPTIONS = [{}, {"beta": 0.15}, {"max_influence": 3.0}]
@@ -100,7 +100,7 @@ class TestTheCurve:
     @pytest.mark.parametrize("exceptions", [{}, {"max_influence": 3.0}], ids=str)
     def test_every_point_of_an_exact_oracle_is_proved(self, exceptions):
         X, Y = labelled(n=20, m=6)
-        solver = ColumnGeneration(tol=1e-4)
+        solver = ColumnGeneration(tol=1e-4, mapping_rounds=3)
         whole = curve(X, Y, oracle=StumpOracle(), solver=solver, **exceptions)
         for point in whole:
             alone = AverageFairClassifier(

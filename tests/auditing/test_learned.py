@@ -22,7 +22,7 @@ from averagefair.showing.report import audit_report, frontier_report
 from tests.support.cli_runs import run
 
 ALPHA = 0.05
-QUICK = ColumnGeneration(max_rounds=20, reweightings=3)
+QUICK = ColumnGeneration(max_rounds=20, mapping_rounds=10)
 WORLD = make_synthetic(n=200, m=12, n_holdout=300, m_holdout=300, random_state=2)
 PEOPLE = {"new people": (WORLD.X_new, WORLD.Y_new_people), "the same": (WORLD.X, WORLD.Y)}
 # Words that only a sentence about true rates would have.

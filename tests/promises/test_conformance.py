@@ -249,7 +249,7 @@ class TestAFittedModel:
         model = AverageFairClassifier(
             promise=promise,
             oracle=RegressionOracle(),
-            solver=ColumnGeneration(max_rounds=30, reweightings=2),
+            solver=ColumnGeneration(max_rounds=30, mapping_rounds=5),
             random_state=0,
         )
         there = clone(model).fit(xp.asarray(people.X), xp.asarray(people.Y))
@@ -285,7 +285,7 @@ def _regression(name):
     model = AverageFairClassifier(
         promise=_easier(example(name)[1]),
         oracle=RegressionOracle(),
-        solver=ColumnGeneration(max_rounds=40),
+        solver=ColumnGeneration(max_rounds=40, mapping_rounds=5),
         random_state=0,
     )
     return model.fit(*tables())
@@ -307,7 +307,7 @@ def test_the_path_is_monotone_along_its_own_parameter(name, harmless):
         row.path,
         promise=promise,
         oracle=StumpOracle(),
-        solver=ColumnGeneration(tol=1e-7),
+        solver=ColumnGeneration(tol=1e-7, mapping_rounds=3),
         random_state=0,
     )
     assert curve.values == tuple(sorted(row.path))

@@ -31,7 +31,7 @@ from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import audit_data, audit_report, frontier_report, page
 from averagefair.showing.report.frontier_data import WORST, band_edges, cap_edges, task_errors
 
-QUICK = ColumnGeneration(max_rounds=30, reweightings=3)
+QUICK = ColumnGeneration(max_rounds=30, mapping_rounds=5)
 ALPHAS = [0.02, 0.05, 0.1, 0.3]
 BOTH = ["false_positive", "false_negative"]
 HOSTILE = [

@@ -226,8 +226,8 @@ oracles = st.sampled_from(
     [EXACT["stump"][0], EXACT["listed"][0], EXACT["one rule"][0], *LINEAR.values(), *OTHER.values()]
 )
 SOLVERS = {
-    "columns": ColumnGeneration(tol=1e-5),
-    "few columns": ColumnGeneration(max_rounds=3),
+    "columns": ColumnGeneration(tol=1e-5, mapping_rounds=5),
+    "few columns": ColumnGeneration(max_rounds=3, mapping_rounds=3),
     "gradient": ExponentiatedGradient(max_rounds=25, tol=None),
     "plain gradient": ExponentiatedGradient(max_rounds=9, tol=None, replay=False, shrink=False),
 }

@@ -45,7 +45,7 @@ from tests.support.small_fits import (
 WHO = [f"Zebedee-{i:03}" for i in range(N)]
 LATER = [f"later {j}" for j in range(4)]
 STRANGE_IDS = [f"stranger {i}" for i in range(len(STRANGERS))]
-QUICK = ColumnGeneration(max_rounds=12, patience=4)
+QUICK = ColumnGeneration(max_rounds=12, patience=4, mapping_rounds=6)
 TABLES = {
     "pandas": lambda cells, names, rows: pd.DataFrame(cells, index=rows, columns=names),
     "polars": lambda cells, names, rows: pl.DataFrame(cells, schema=names),

@@ -12,7 +12,7 @@ from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import audit_report, frontier_report
 from tests.support.browser_pages import chromium
 
-QUICK = ColumnGeneration(max_rounds=30, reweightings=3)
+QUICK = ColumnGeneration(max_rounds=30, mapping_rounds=5)
 ALPHAS = [0.02, 0.05, 0.075, 0.1, 0.3]
 CHOICE = 3
 

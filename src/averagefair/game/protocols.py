@@ -174,8 +174,6 @@ class Oracle(Protocol):
     reads_in_parts : bool, default False
         Whether the oracle reads people only through ``Sample.collect``, so that they may be on a
         GPU or on a cluster. Otherwise they must be in NumPy arrays on this machine.
-    refines_answers : bool, default False
-        Whether the oracle searches for cheaper answers itself, so that solvers ask less often.
     effort : float, default 10
         About how many answers of least squares one answer takes. Solvers plan by it.
     cheaper : Oracle, or None (the default)
@@ -184,7 +182,6 @@ class Oracle(Protocol):
 
     exact: bool
     reads_in_parts: bool = False
-    refines_answers: bool = False
     effort: float = 10.0
     cheaper: Oracle | None = None
 

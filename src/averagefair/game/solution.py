@@ -35,8 +35,7 @@ class Round(NamedTuple):
         mixture's value minus the best Lagrangian so far. It is infinite until the oracle has been
         asked at the weights of that Lagrangian.
     value : float
-        The promise's figure of this round, such as alpha. It is larger than promised while alpha is
-        approached from above.
+        The promise's figure, such as alpha.
     """
 
     round: int

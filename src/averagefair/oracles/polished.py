@@ -87,7 +87,6 @@ class Polished(Oracle):
     lines: int | None = None
     people: int = 4000
     exact = False
-    refines_answers = True
     effort = 25.0
 
     def __post_init__(self) -> None:

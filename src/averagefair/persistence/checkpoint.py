@@ -142,7 +142,6 @@ class RecordedOracle(Oracle):
     def __init__(self, oracle: Oracle, checkpoint: Checkpoint, run: Mapping[str, Any]) -> None:
         self.oracle, self.checkpoint, self.run = oracle, checkpoint, dict(run)
         self.exact, self.reads_in_parts = oracle.exact, oracle.reads_in_parts
-        self.refines_answers = oracle.refines_answers
         # A cheaper oracle's answers are quick to find again, so they are not recorded.
         self.effort, self.cheaper = oracle.effort, oracle.cheaper
         self.bound: _Recorder | None = None

@@ -58,8 +58,7 @@ class TrajectoryDisplay:
     ) -> TrajectoryDisplay:
         """Make the display from the paths of one or more fitted models.
 
-        With column generation a path is short: it starts at the first linear program and approaches
-        alpha from above.
+        With column generation, every point of the path keeps the promise: the error falls.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ from averagefair.game.constraints import Constraints
 from averagefair.game.limits import EXCESS_PRICE, PersonLimit, Program, WorstOffLimit
 from averagefair.solvers.column_generation.linear_program import TOLERANCE, LinearProgram
 from averagefair.solvers.column_generation.master_solution import MasterSolution
-from averagefair.solvers.column_generation.pool import Pool
+from averagefair.solvers.column_generation.pool import CONSTANTS, Pool
 from averagefair.solvers.column_generation.rows import Rows
 
 # Chances smaller than this are rounding.
@@ -61,8 +61,6 @@ _OUTWARD = 0.2
 _NEARLY_BINDING = 0.1
 # A multiplier above this share of the largest is clear.
 _CLEAR = 1e-4
-CONSTANTS = 2
-"""The pool's first plays: always 0, always 1."""
 # Marks a variable that is not a column of the pool: a level, the excess or a violation.
 _OTHER = -1
 

@@ -21,6 +21,8 @@ from averagefair.people.backends import Space, take_rows
 # float64 for up to 33 million people and 255 tasks in a block.
 _KEY_RANGE = 2**20
 _KEY_SEED = 20190705
+CONSTANTS = 2
+"""The first plays of every pool: always 0, always 1."""
 
 
 class Pool:
@@ -67,6 +69,8 @@ class Pool:
             columns[block] = self._columns.setdefault((block, key), len(self) + len(new))
             if columns[block] == len(self) + len(new):
                 new.append(block)
+        if not new and number >= CONSTANTS:
+            return columns  # nothing in it is new
         self.plays.append(play)
         self.play_of = np.append(self.play_of, np.full(len(new), number))
         self.block_of = np.append(self.block_of, np.array(new, dtype=np.intp))

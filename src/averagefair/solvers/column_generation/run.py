@@ -25,9 +25,9 @@ from averagefair.people.backends import total_size
 from averagefair.solvers.column_generation import exemptions
 from averagefair.solvers.column_generation.center import Center
 from averagefair.solvers.column_generation.central import CentralMaster
-from averagefair.solvers.column_generation.master import CONSTANTS, Master
+from averagefair.solvers.column_generation.master import Master
 from averagefair.solvers.column_generation.master_solution import MasterSolution
-from averagefair.solvers.column_generation.pool import Pool
+from averagefair.solvers.column_generation.pool import CONSTANTS, Pool
 from averagefair.solvers.column_generation.pricing import Pricer
 from averagefair.solvers.loop import Trace
 
@@ -46,7 +46,7 @@ _EXEMPTION_ROUNDS = 10
 # seconds if that is more.
 _GRACE, _LEAST_GRACE = 0.25, 1.0
 # The central master is solved to this share of what the last rounds gained, within these bounds.
-_LOOSE, _GAIN_ROUNDS, _LOOSEST, _TIGHT = 0.3, 6, 5e-3, 2e-4
+_LOOSE, _GAIN_ROUNDS, _LOOSEST, _TIGHT = 0.3, 6, 0.02, 2e-4
 # The tolerance of the last central solve, and the least with an exact oracle.
 _LAST, _LEAST_TOLERANCE = 1e-6, 1e-7
 # After rounds without a gain, ask for as many further answers at shaken weights, up to this number.
@@ -302,8 +302,9 @@ class ColumnRun:
         for play, own in zip(plays, costs, strict=False):
             if self.learner.exact or self.center.point is point:
                 self.center.lower_to(own)
+            before = len(self.pool)
             found.append(self.pool.add(play))
-            if not self.pricer.cheaply:
+            if not self.pricer.cheaply and len(self.pool) > before:
                 self.own_plays.append(play)
         columns = np.unique(np.concatenate(found))
         if self.using_central:

@@ -9,7 +9,7 @@ import numpy as np
 
 from averagefair._util.arrays import FloatArray
 from averagefair.game.solution import Solution, StopReason
-from averagefair.solvers.column_generation.master import CONSTANTS
+from averagefair.solvers.column_generation.pool import CONSTANTS
 from averagefair.solvers.column_generation.run import ColumnRun, PromiseResult
 
 # Chances smaller than this are rounding.
