@@ -100,7 +100,7 @@ class Certificate:
     rounds, oracle_calls : int
         Rounds played; cost-sensitive problems solved, one for each task and answer.
     columns : int
-        Number of classifiers in each task's mixture.
+        The largest number of classifiers in a task's mixture.
     seconds : float
         Time in the solver.
     trouble : str
