@@ -44,6 +44,9 @@ _PATH_SHARE = 2
 _BLOCKS, _BLOCKS_ON_A_CLUSTER = 50, 16
 # Columns kept in the mapping's program, which has one block.
 _MAPPING_COLUMNS = 100
+# The mapping's program is solved to this share of `tol`, with at most this many times the work of
+# the learned tasks: answers are what it costs, and few of them carry over badly.
+_MAPPING_TOL, _MAPPING_WORK = 0.3, 2.0
 # With a time limit, this share of it is left for the mapping.
 _MAPPING_TIME = 0.2
 
@@ -69,9 +72,9 @@ class ColumnGeneration(Solver):
         Default: a block for each task up to 50 tasks, then 50 blocks; 16 for people on a cluster.
     columns_per_block : int, default 5
         How many columns to keep for each block, beside those in use and the newest.
-    mapping_rounds : int, default 100
+    mapping_rounds : int, default 300
         Limit of rounds for the mapping, beyond the answers found for the learned tasks. The mapping
-        gets at most as much work as the learned tasks took. 0: give each weight vector its mean
+        gets at most twice as much work as the learned tasks took. 0: give each weight vector its mean
         chance over the learned tasks.
     reweightings : int, default 4
         Largest number of times in a round of the mapping that a heuristic oracle is asked again
@@ -92,7 +95,7 @@ class ColumnGeneration(Solver):
     patience: int = 15
     blocks: int | None = None
     columns_per_block: int = 5
-    mapping_rounds: int = 100
+    mapping_rounds: int = 300
     reweightings: int = 4
     smoothing: float = 0.85
 
@@ -239,7 +242,7 @@ class ColumnGeneration(Solver):
         """
         mapping = ColumnRun(
             run.learner,
-            replace(self, tol=self.tol, max_rounds=self.mapping_rounds),
+            replace(self, tol=_MAPPING_TOL * self.tol),
             results[order[0]].promise,
             Blocks.even(run.learner.sample.m, 1),
             keep=_MAPPING_COLUMNS,
@@ -254,7 +257,7 @@ class ColumnGeneration(Solver):
             reason = results[index].trace.stop_reason
             if reason.by_user or reason is StopReason.FAILED or perf_counter() >= end:
                 break
-            mapping.work_limit = run.work * number / len(order)
+            mapping.work_limit = _MAPPING_WORK * run.work * number / len(order)
             mapping.exempt = results[index].exempt
             mapping.start(results[index].promise, self.patience)
             trace = iterate(
