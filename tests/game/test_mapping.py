@@ -501,7 +501,7 @@ def test_a_model_keeps_its_people_but_neither_their_labels_nor_the_callers_array
 def test_a_rule_fixed_for_each_task_is_within_the_bound_of_the_mixture():
     """One draw per task decides for everybody; Hoeffding's bound over n people holds in 95%."""
     people = make_synthetic(n=60, m=40, random_state=4)
-    model = AverageFairClassifier(alpha=0.05, random_state=0).fit(people.X, people.Y)
+    model = AverageFairClassifier(alpha=0.01, random_state=0).fit(people.X, people.Y)
     mix = model.classifiers_
     rules = np.stack([rule.decide(people.X) for rule in mix.hypotheses])
     assert len(rules) > 1

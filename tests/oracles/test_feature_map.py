@@ -517,7 +517,7 @@ def test_the_command_line(tmp_path, forks):
     write(tmp_path / "people.csv", [*names, *tasks], np.hstack([X, whole[0]]).tolist())
     write(tmp_path / "new.csv", names, X_NEW.tolist())
     write(tmp_path / "later.csv", later, whole[1].tolist())
-    settings = ("--extendable", "--alpha", "0.2", "--max-rounds", "3", "-q")
+    settings = ("--extendable", "--alpha", "0.2", "--max-rounds", "1", "-q")
     fit = ("fit", "people.csv", "-t", "task_*", "--oracle", "regression", *settings)
     by_name = {
         "splines": SplineTransformer(),
@@ -528,7 +528,7 @@ def test_the_command_line(tmp_path, forks):
         forks.run(tmp_path, *fit, "--map", name, "-o", "fair.model", code=4)
         forks.run(tmp_path, "predict", "fair.model", "new.csv", "-o", "out.csv")
         apply = by_hand(transformer)
-        model = fair(alpha=0.2, solver=ColumnGeneration(max_rounds=3))
+        model = fair(alpha=0.2, solver=ColumnGeneration(max_rounds=1))
         frame = pd.DataFrame(whole[0], columns=tasks)
         wanted = model.fit(apply(X), frame).decision_probability(apply(X_NEW))
         loaded = load(tmp_path / "fair.model")

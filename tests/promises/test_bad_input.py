@@ -32,7 +32,10 @@ X, Y = labelled(seed=3, n=14, m=5, d=2)
 
 
 def estimator(**params):
-    params = {"oracle": StumpOracle(), "solver": ColumnGeneration(tol=1e-6, mapping_rounds=3)} | params
+    params = {
+        "oracle": StumpOracle(),
+        "solver": ColumnGeneration(tol=1e-6, mapping_rounds=3),
+    } | params
     return AverageFairClassifier(random_state=0, **params)
 
 

@@ -257,7 +257,10 @@ class Case:
 
     def fit(self, promise, against=None, **params):
         """Fit by column generation, almost to optimality."""
-        params = {"solver": ColumnGeneration(tol=TOLERANCE, mapping_rounds=3), "random_state": 0} | params
+        params = {
+            "solver": ColumnGeneration(tol=TOLERANCE, mapping_rounds=3),
+            "random_state": 0,
+        } | params
         model = AverageFairClassifier(promise=promise, rate=self.rate, oracle=self.oracle, **params)
         with warnings.catch_warnings():
             for kind in EXPECTED:

@@ -74,8 +74,8 @@ class ColumnGeneration(Solver):
         How many columns to keep for each block, beside those in use and the newest.
     mapping_rounds : int, default 300
         Limit of rounds for the mapping, beyond the answers found for the learned tasks. The mapping
-        gets at most twice as much work as the learned tasks took. 0: give each weight vector its mean
-        chance over the learned tasks.
+        gets at most twice as much work as the learned tasks took. 0: give each weight vector its
+        mean chance over the learned tasks.
     reweightings : int, default 4
         Largest number of times in a round of the mapping that a heuristic oracle is asked again
         with more weight on the people it misjudged.
@@ -279,6 +279,9 @@ class ColumnGeneration(Solver):
                 oracle_calls=mapping.learner.calls - mapping.calls_before,
             )
             if reason.cut_short:
+                for later in order[number:]:
+                    plain = marginal_mapping(run, results[later])
+                    mappings[later] = replace(plain, ended=ended, trouble=trace.trouble)
                 break
         return mappings
 
