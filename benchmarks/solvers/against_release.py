@@ -39,7 +39,7 @@ PARTS = ("speed", "carry-over")
 TARGET_RATIO = {"default": 5.0, "regression": 2.0}
 TARGET_EXPONENT = 1.1
 ORACLE_NAMES = {"regression": "least squares", "default": "the default oracle"}
-CORNERS = ("new people", "new tasks", "both new")
+CORNERS = ("new people", "new people, drawn", "new tasks", "both new")
 # An error this little above the final error counts as the same in the second ratio.
 NEARLY = 0.001
 
@@ -312,8 +312,8 @@ def report_carry_over(runner: Runner, plan: Plan, oracle: str, processes: int) -
         f"Other rows: the difference at equal unfairness. {OLD}'s error is interpolated between "
         "its alphas, without points that another point dominates. Points outside its range of "
         "unfairness are left out and counted: less unfair / more unfair than all its points.\n"
-        "Unfairness: standard deviation of people's error rates; on new tasks sigma, without the "
-        "noise from few tasks.\n"
+        "Unfairness: standard deviation of people's error rates, averaged over draws; drawn: of the "
+        "decisions that people meet; on new tasks sigma, without the noise from few tasks.\n"
         "95% CI: t-interval over the splits. All: the mean of a split's alphas first."
     )
 

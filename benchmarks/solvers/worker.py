@@ -9,7 +9,8 @@ A job has ``kind``, ``data``, ``oracle`` ("regression" or "default") and, for ea
   (seconds since the start of the fit, error), and what the fit reached.
 - "carry over": ``alphas``. For each alpha: error and unfairness on the learned sample, on new
   people, on new tasks and on both. On learned tasks, unfairness is the standard deviation of
-  people's rates. On new tasks it is sigma, the standard deviation without the noise from few tasks.
+  people's rates: of their mean rates over draws, and of the rates of drawn decisions. On new tasks
+  it is sigma, the standard deviation without the noise from few tasks.
 
 ``data`` is one of these:
 
@@ -120,6 +121,8 @@ def carry_over(data: Split, job: dict[str, Any]) -> dict[str, Any]:
         for name, (maker, X, Y, learned) in corners.items():
             losses = np.abs(maker.decision_probability(X) - Y)
             found[name] = (float(losses.mean()), unfairness(losses, learned=learned))
+            if name == "new people":
+                found["new people, drawn"] = (float(losses.mean()), drawn_deviation(losses))
         points.append(found)
     return {"points": points, "digest": data.digest}
 
@@ -136,6 +139,18 @@ def unfairness(losses: NDArray[np.float64], *, learned: bool) -> float:
     """
     variance = float(losses.mean(axis=1).var(ddof=1)) if learned else denoised_variance(losses)
     return float(np.sign(variance) * np.sqrt(abs(variance)))
+
+
+def drawn_deviation(losses: NDArray[np.float64]) -> float:
+    """Return the standard deviation of people's rates if decisions are drawn, once for each task.
+
+    Parameters
+    ----------
+    losses : array, shape (n, m)
+        The chance of a mistake for each person and task.
+    """
+    draws = (losses * (1.0 - losses)).sum(axis=1) / losses.shape[1] ** 2
+    return float(np.sqrt(losses.mean(axis=1).var(ddof=1) + draws.mean()))
 
 
 def denoised_variance(losses: NDArray[np.float64]) -> float:

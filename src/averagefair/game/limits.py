@@ -243,6 +243,22 @@ class PersonLimit(Limit):
         """Return the same limit with these people exempt."""
         return replace(self, exempt=exempt)
 
+    def priced(self, influence: float, people: float) -> PersonLimit:
+        """Return the same limit at a price: nobody's multiplier exceeds ``influence / people``.
+
+        A price that the limit has already stays if it is lower.
+
+        Parameters
+        ----------
+        influence : float
+        people : float
+            The number of people, with or without a constraint.
+        """
+        prices = influence * self.constraints.multiplicities / people
+        if self.prices is not None:
+            prices = np.minimum(prices, self.prices)
+        return replace(self, prices=prices, relaxed=False)
+
 
 @dataclass(frozen=True, eq=False)
 class WorstOffLimit(Limit):
@@ -424,3 +440,20 @@ class Program:
         if not isinstance(own, PersonLimit) or not exempt.any():
             return self
         return replace(self, limits=(own.exempting(exempt), *others))
+
+    def priced(self, influence: float, people: float) -> Program:
+        """Return the same program, with a price in place of each limit on single people.
+
+        A limit on the worst-off's mean stays as it is.
+
+        Parameters
+        ----------
+        influence : float
+            See :meth:`PersonLimit.priced`.
+        people : float
+        """
+        limits = [
+            limit.priced(influence, people) if isinstance(limit, PersonLimit) else limit
+            for limit in self.limits
+        ]
+        return replace(self, limits=tuple(limits))

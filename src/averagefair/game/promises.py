@@ -387,10 +387,8 @@ class Equal(Promise):
 
     def limit(self, constraints: Constraints, people: float) -> Limit:
         """Return -alpha <= R - gamma <= alpha."""
-        prices = None
-        if self.max_influence is not None:
-            prices = self.max_influence * constraints.multiplicities / people
-        return PersonLimit(constraints, self.alpha, -self.alpha, common=True, prices=prices)
+        own = PersonLimit(constraints, self.alpha, -self.alpha, common=True)
+        return own if self.max_influence is None else own.priced(self.max_influence, people)
 
     @property
     def dual_bound(self) -> float:

@@ -36,8 +36,7 @@ NO_BOUND, NO_PRICE = 3.0, 1e30
 _STEP = 0.995
 # Residuals of the rows may be this share of the tolerance.
 _ROW_SHARE = 0.05
-# The least barrier, relative to the mean product; and the factors by which a failed factorisation
-# raises the diagonal.
+# After a failed factorisation, the diagonal is raised by these shares of the largest cell.
 _JITTER = (0.0, 1e-12, 1e-9, 1e-6)
 
 
@@ -349,14 +348,13 @@ class _Newton:
         softness = softness + now.over / self.dual_over + now.under / self.dual_under
         self.scale = 1.0 / softness
         half = self.cells * xp.sqrt(self.scale)[:, None]
-        size = half.shape[1]
-        identity = xp.eye(size, dtype=xp.float64, device=self.space.device)
         ratio = xp.where(program.free > 0, 0.0, self.reduced / now.columns)
-        normal = xp.matrix_transpose(half) @ half + identity * ratio
-        largest = float(xp.max(xp.abs(normal))) or 1.0
         for jitter in _JITTER:
+            normal = xp.matrix_transpose(half) @ half
+            if jitter:
+                ratio = ratio + jitter * (float(xp.max(xp.abs(normal))) or 1.0)
             try:
-                self.solve = _solver(normal + (jitter * largest) * identity, self.space)
+                self.solve = _solver(_add_to_diagonal(normal, ratio, self.space), self.space)
                 break
             except LinAlgError:
                 if jitter == _JITTER[-1]:
@@ -465,9 +463,13 @@ class _Newton:
 
 
 def _solver(matrix: Any, space: Space) -> Callable[[Any], Any]:
-    """Factor a positive definite matrix; return a function that solves for right-hand sides."""
+    """Factor a positive definite matrix; return a function that solves for right-hand sides.
+
+    A NumPy matrix is overwritten.
+    """
     if space.is_numpy:
-        factor = cho_factor(matrix, lower=True, check_finite=False)
+        # LAPACK works in place on the transpose, which is the same matrix.
+        factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         return lambda right: np.asarray(cho_solve(factor, right, check_finite=False))
     if space.is_torch:
         torch = sys.modules["torch"]
@@ -476,6 +478,15 @@ def _solver(matrix: Any, space: Space) -> Callable[[Any], Any]:
             raise LinAlgError("the normal matrix is not positive definite")
         return lambda right: torch.cholesky_solve(right, lower)
     return lambda right: space.xp.linalg.solve(matrix, right)
+
+
+def _add_to_diagonal(matrix: Any, values: Any, space: Space) -> Any:
+    """Return the matrix plus values on its diagonal; a NumPy matrix is changed in place."""
+    xp = space.xp
+    if space.is_numpy:
+        np.einsum("ii->i", matrix)[:] += values
+        return matrix
+    return matrix + xp.eye(matrix.shape[0], dtype=xp.float64, device=space.device) * values
 
 
 def host(values: Any) -> FloatArray:

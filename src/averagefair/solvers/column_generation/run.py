@@ -124,11 +124,20 @@ class ColumnRun:
         self.pricer.cheaply = learner.oracle.cheaper is not None
         self._free: Play | None = None
 
-    def start(self, promise: Promise, patience: int) -> None:
-        """Start on a promise, with all columns found so far."""
+    def start(self, promise: Promise, patience: int, program: Program | None = None) -> None:
+        """Start on a promise, with all columns found so far.
+
+        Parameters
+        ----------
+        promise : Promise
+        patience : int
+        program : Program, optional
+            Solved in place of the promise's own program; the exempt people then stay the same.
+        """
         self.promise, self.patience, self.rounds = promise, patience, 0
         self.calls_before = self.learner.calls
-        self._set_program(self.learner.program(promise))
+        self._chooses_exemptions = program is None and promise.exempt_share > 0.0
+        self._set_program(self.learner.program(promise) if program is None else program)
 
     def seed(self, plays: list[Play]) -> None:
         """Add plays that are known already; they are divided into this run's blocks."""
@@ -162,7 +171,7 @@ class ColumnRun:
         else:
             improved = self._improve()
         self.rounds += 1
-        if self.promise.exempt_share and self.rounds % _EXEMPTION_ROUNDS == 0:
+        if self._chooses_exemptions and self.rounds % _EXEMPTION_ROUNDS == 0:
             self._improve_exemptions(first_only=True)
         solution = self._solution()
         self.values.append(solution.value)
@@ -229,7 +238,7 @@ class ColumnRun:
         if reason is not None and not self.program.final:
             self._advance()
             return None
-        if reason is not None and self.promise.exempt_share and self._improve_exemptions():
+        if reason is not None and self._chooses_exemptions and self._improve_exemptions():
             self.rounds_without_gain, self.values = 0, self.values[-1:]
             return None
         return reason
@@ -324,7 +333,7 @@ class ColumnRun:
             plays += [] if self._free is None else [self._free]
             costs = [self.learner.block_costs(play, weights) for play in plays]
             self.center.least_costs = np.min(costs, axis=0)
-        if self.promise.exempt_share:
+        if self._chooses_exemptions:
             self._improve_exemptions(beyond=self.learner.unconstrained().rates)
 
     def _add_unconstrained(self) -> None:
@@ -437,7 +446,7 @@ class ColumnRun:
                 self._advance()
                 self._solve_new_program()
             value = np.inf
-            while self.promise.exempt_share and self._solution().value < value - self.settings.tol:
+            while self._chooses_exemptions and self._solution().value < value - self.settings.tol:
                 value = self._solution().value
                 self._improve_exemptions()
             self.solution = self._solve_exactly()

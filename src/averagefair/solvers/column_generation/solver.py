@@ -44,9 +44,9 @@ _PATH_SHARE = 2
 _BLOCKS, _BLOCKS_ON_A_CLUSTER = 50, 16
 # Columns kept in the mapping's program, which has one block.
 _MAPPING_COLUMNS = 100
-# The mapping's program is solved to this share of `tol`, with at most this many times the work of
-# the learned tasks: answers are what it costs, and few of them carry over badly.
-_MAPPING_TOL, _MAPPING_WORK = 0.3, 2.0
+# The mapping ends after this many rounds gaining less than `tol`, or after this many times the work
+# of the learned tasks.
+_MAPPING_PATIENCE, _MAPPING_WORK = 5, 1.0
 # With a time limit, this share of it is left for the mapping.
 _MAPPING_TIME = 0.2
 
@@ -72,11 +72,15 @@ class ColumnGeneration(Solver):
         Default: a block for each task up to 50 tasks, then 50 blocks; 16 for people on a cluster.
     columns_per_block : int, default 5
         How many columns to keep for each block, beside those in use and the newest.
-    mapping_rounds : int, default 300
+    mapping_rounds : int, default 100
         Limit of rounds for the mapping, beyond the answers found for the learned tasks. The mapping
-        gets at most twice as much work as the learned tasks took. 0: give each weight vector its
-        mean chance over the learned tasks.
-    reweightings : int, default 4
+        gets at most as much work as the learned tasks took. 0: give each weight vector its mean
+        chance over the learned tasks.
+    mapping_influence : float, optional
+        In the mapping's program, nobody's multiplier is above ``mapping_influence / n``: everybody
+        may leave their limit at this price. Rates over the learned tasks are noisy, and keeping a
+        limit on each of them to the letter carries over worse. Default: 4. None: the limits hold.
+    reweightings : int, default 1
         Largest number of times in a round of the mapping that a heuristic oracle is asked again
         with more weight on the people it misjudged.
     smoothing : float in [0, 1), default 0.85
@@ -95,8 +99,9 @@ class ColumnGeneration(Solver):
     patience: int = 15
     blocks: int | None = None
     columns_per_block: int = 5
-    mapping_rounds: int = 300
-    reweightings: int = 4
+    mapping_rounds: int = 100
+    mapping_influence: float | None = 4.0
+    reweightings: int = 1
     smoothing: float = 0.85
 
     def __post_init__(self) -> None:
@@ -107,6 +112,8 @@ class ColumnGeneration(Solver):
             whole_number(name, getattr(self, name), least=0)
         if self.blocks is not None:
             whole_number("blocks", self.blocks)
+        if self.mapping_influence is not None:
+            positive_number("mapping_influence", self.mapping_influence)
         number_below("smoothing", self.smoothing, 1.0)
         if self.time_limit is not None:
             positive_number("time_limit", self.time_limit)
@@ -242,7 +249,7 @@ class ColumnGeneration(Solver):
         """
         mapping = ColumnRun(
             run.learner,
-            replace(self, tol=_MAPPING_TOL * self.tol),
+            self,
             results[order[0]].promise,
             Blocks.even(run.learner.sample.m, 1),
             keep=_MAPPING_COLUMNS,
@@ -252,6 +259,7 @@ class ColumnGeneration(Solver):
         )
         mapping.pricer.cheaply = False
         mapping.seed(run.own_plays)
+        influence, people = self.mapping_influence, float(run.learner.sample.individual_weights.sum())
         mappings: dict[int, MappingResult] = {}
         for number, index in enumerate(order, 1):
             reason = results[index].trace.stop_reason
@@ -259,7 +267,8 @@ class ColumnGeneration(Solver):
                 break
             mapping.work_limit = _MAPPING_WORK * run.work * number / len(order)
             mapping.exempt = results[index].exempt
-            mapping.start(results[index].promise, self.patience)
+            program = None if influence is None else results[index].program.priced(influence, people)
+            mapping.start(results[index].promise, min(self.patience, _MAPPING_PATIENCE), program)
             trace = iterate(
                 mapping,
                 max_rounds=self.mapping_rounds,
