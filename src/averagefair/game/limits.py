@@ -35,6 +35,8 @@ EXCESS_PRICE = 1000.0
 It must exceed the sum of an optimum's multipliers. It does, if the limit could be tightened by
 1 / 1000 and still be kept: errors differ by less than 1, so a point of slack is worth less than
 1000 points of error."""
+MOST_MULTIPLIERS = 1e6
+"""The largest sum of multipliers at which an exact oracle still sees differences of about 1e-6."""
 # Multipliers may break a bound by this share of it, through rounding.
 _ROUNDING = 1e-9
 
@@ -377,11 +379,14 @@ class Program:
         The promise's own limit, and no harm if it was asked for.
     final : bool
         False for a program whose solution only tells the bounds of the next one.
+    excess_price : float
+        What it costs to break the relaxed limits by 1.
     """
 
     constraints: Constraints
     limits: tuple[Limit, ...]
     final: bool = True
+    excess_price: float = EXCESS_PRICE
 
     @property
     def common(self) -> bool:
@@ -401,7 +406,13 @@ class Program:
         return self.constraints.space.xp.sum(point, axis=0)
 
     def offset(self, point: Any) -> float:
-        """Return what the Lagrangian subtracts at a dual point."""
+        """Return what the Lagrangian subtracts at a dual point.
+
+        Infinite if the multipliers add up to more than ``MOST_MULTIPLIERS``: oracles take costs
+        within a share of 1e-12 for a tie, so the Lagrangian would prove nothing.
+        """
+        if total_size(point) > MOST_MULTIPLIERS:
+            return float("inf")
         return sum(limit.offset(point[k, :]) for k, limit in enumerate(self.limits))
 
     def zero(self) -> Any:
@@ -442,18 +453,24 @@ class Program:
         return replace(self, limits=(own.exempting(exempt), *others))
 
     def priced(self, influence: float, people: float) -> Program:
-        """Return the same program, with a price in place of each limit on single people.
+        """Return the same program, with limits that may be left at a price.
 
-        A limit on the worst-off's mean stays as it is.
+        Nobody's multiplier then exceeds ``influence / people`` in any limit.
 
         Parameters
         ----------
         influence : float
-            See :meth:`PersonLimit.priced`.
         people : float
+            The number of people, with or without a constraint.
         """
-        limits = [
-            limit.priced(influence, people) if isinstance(limit, PersonLimit) else limit
-            for limit in self.limits
-        ]
-        return replace(self, limits=tuple(limits))
+        limits: list[Limit] = []
+        excess_price = self.excess_price
+        for limit in self.limits:
+            if isinstance(limit, PersonLimit):
+                limits.append(limit.priced(influence, people))
+            else:
+                limits.append(limit)
+                if isinstance(limit, WorstOffLimit) and limit.relaxed:
+                    # The multipliers of the worst-off share add up to at most this.
+                    excess_price = influence * limit.share
+        return replace(self, limits=tuple(limits), excess_price=excess_price)

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair.game.limits import EXCESS_PRICE, Limit, PersonLimit, Program, WorstOffLimit
+from averagefair.game.limits import (
+    MOST_MULTIPLIERS,
+    Limit,
+    PersonLimit,
+    Program,
+    WorstOffLimit,
+)
 from averagefair.people.backends import take_rows
 from averagefair.solvers.column_generation.interior_point import (
     NO_BOUND,
@@ -289,7 +295,7 @@ class CentralMaster:
                 mask = np.broadcast_to(np.asarray(limit.relaxed), len(self.constraints))
                 aux[mine, -1] = -mask[own].astype(np.float64)
         if program.relaxed:
-            costs[-1] = EXCESS_PRICE
+            costs[-1] = program.excess_price
         free = np.zeros(own_count + aux.shape[1])
         free[own_count : own_count + levels] = 1.0
         # A level without any row in the program is fixed: nothing depends on it.
@@ -365,6 +371,8 @@ class CentralMaster:
         self.bound_duals = host(end.bound_duals)
         point = np.zeros((len(program.limits), len(self.constraints)))
         point[rows] = host(end.weights)
+        # Where the limits leave no room, multipliers grow without bound: only their ratios count.
+        point *= min(1.0, MOST_MULTIPLIERS / max(1.0, float(np.abs(point).sum())))
         self.point = program.clip(self.space.asarray(point))
 
     def _mix(self, chances: FloatArray) -> Any:
@@ -378,7 +386,7 @@ class CentralMaster:
         common = np.zeros(self.constraints.rate_count)
         common[: len(self.levels)] = np.clip(self.levels, 0.0, 1.0)
         excess = self._excess
-        value = self.pool.error(mixture) + program.cost(rates, common) + EXCESS_PRICE * excess
+        value = self.pool.error(mixture) + program.cost(rates, common) + program.excess_price * excess
         return MasterSolution(
             value=value,
             mixture=mixture,

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.game.constraints import Constraints
-from averagefair.game.limits import EXCESS_PRICE, PersonLimit, Program, WorstOffLimit
+from averagefair.game.limits import PersonLimit, Program, WorstOffLimit
 from averagefair.solvers.column_generation.linear_program import TOLERANCE, LinearProgram
 from averagefair.solvers.column_generation.master_solution import MasterSolution
 from averagefair.solvers.column_generation.pool import CONSTANTS, Pool
@@ -51,7 +51,7 @@ _ROWS_AT_A_TIME, _COLUMNS_AT_A_TIME = 200, 50
 # Columns have the same rule with _COLUMN_RATIO.
 _ROW_RATIO, _COLUMN_RATIO, _MARGIN = 2, 4, 100
 # Stop adding cuts once the best mixture is within this of the program's value. Breaking a bound on
-# the worst-off's mean costs EXCESS_PRICE, so that the bound holds almost exactly.
+# the worst-off's mean costs `Program.excess_price`, so that the bound holds almost exactly.
 _CUT_TOLERANCE = 1e-5
 # A limit that must hold is broken by more than this.
 _BROKEN = 1e-6
@@ -99,7 +99,7 @@ class Master:
         self._set_levels(program)
         self._excess = -1
         if program.relaxed:
-            cost, top = np.array([EXCESS_PRICE]), np.array([np.inf])
+            cost, top = np.array([program.excess_price]), np.array([np.inf])
             added = self._add_variables(np.array([_OTHER]), cost, top, *_nothing(1))
             self._excess = int(added[0])
         # Without the constants the program may be infeasible.
@@ -173,7 +173,7 @@ class Master:
         self._lp.set_costs(costs)
         point = self._run().point
         own = self._columns >= 0
-        costs[own], costs[self._excess] = self.pool.errors[self._columns[own]], EXCESS_PRICE
+        costs[own], costs[self._excess] = self.pool.errors[self._columns[own]], self._program.excess_price
         self._lp.set_costs(costs)
         self._inconsistent = False
         return point
@@ -205,7 +205,7 @@ class Master:
                 excess = max(excess, broken)
             elif broken > _BROKEN:
                 value = np.inf
-        value += program.cost(rates, common) + EXCESS_PRICE * excess
+        value += program.cost(rates, common) + program.excess_price * excess
         return replace(solution, value=value, excess=excess)
 
     def _set_program(self, program: Program) -> None:
@@ -263,7 +263,7 @@ class Master:
         if self._best is None or own.value < self._best.value:
             self._best = own
         # While the limit cannot be kept, the value counts its excess a thousand times.
-        scale = EXCESS_PRICE if solution.excess > _CUT_TOLERANCE else max(1.0, limit.price)
+        scale = self._program.excess_price if solution.excess > _CUT_TOLERANCE else max(1.0, limit.price)
         if self._best.value <= solution.value + _CUT_TOLERANCE * scale:
             return False
         inner = self._between(self._best, solution)
@@ -454,6 +454,7 @@ def _same_shape(first: Program, second: Program) -> bool:
         np.array_equal(mine.relaxed, theirs.relaxed)
         for mine, theirs in zip(first.limits, second.limits, strict=False)
     )
+    same_excess &= first.excess_price == second.excess_price
     return same_excess and shape(first) == shape(second)
 
 

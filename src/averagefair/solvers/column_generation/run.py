@@ -18,7 +18,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair.errors import SolverError
 from averagefair.game.blocks import Blocks
 from averagefair.game.learner import Learner, Play
-from averagefair.game.limits import EXCESS_PRICE, Program
+from averagefair.game.limits import Program
 from averagefair.game.promises import ROUNDING, Promise
 from averagefair.game.solution import Round, StopReason
 from averagefair.people.backends import total_size
@@ -257,7 +257,7 @@ class ColumnRun:
         if not exact and len(values) > patience:
             gained = values[-1 - patience] - values[-1]
             if self._solution().excess > ROUNDING:
-                gained *= _EXCESS_GAIN / EXCESS_PRICE
+                gained *= min(1.0, _EXCESS_GAIN / self.program.excess_price)
             return StopReason.SLOW if gained < settings.tol else None
         return None
 
