@@ -84,7 +84,7 @@ FULL = Plan(
     ],
     growth=(2_000, 10_000, 20_000, 100_000),
     growth_tasks=100,
-    time_limit=240.0,
+    time_limit=120.0,
     splits=10,
     alphas=(0.03, 0.05, 0.07, 0.10, 0.15),
     communities=(400, 1_595),

@@ -45,6 +45,7 @@ BAD_SETTINGS = {
     "blocks": [0, 2.5, "all"],
     "columns_per_block": [0, 1.5],
     "mapping_rounds": [-1, 0.5, None],
+    "mapping_influence": [0, -1, np.nan, "a"],
 }
 BAD_REQUESTS = {
     "alpha": [0.0, 0.51, np.nan, "a"],

@@ -473,4 +473,4 @@ class Program:
                 if isinstance(limit, WorstOffLimit) and limit.relaxed:
                     # The multipliers of the worst-off share add up to at most this.
                     excess_price = influence * limit.share
-        return replace(self, limits=tuple(limits), excess_price=excess_price)
+        return replace(self, limits=tuple(limits), excess_price=excess_price, final=True)

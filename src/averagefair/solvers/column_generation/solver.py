@@ -8,8 +8,8 @@ answer improves the master, its chances are optimal. With an exact oracle this i
 heuristic oracle it only means that the oracle knows no better answer.
 
 Tasks to come get the *mapping*: one chance for each weight vector, the same for all tasks. It is
-the same program with a single block. The mapping is solved after the chances of the learned tasks,
-beginning with the answers found for them.
+the same program with a single block, except that people may leave their limits at a price. The
+mapping is solved after the chances of the learned tasks, beginning with the answers found for them.
 
 ``docs/solvers.md`` has measurements.
 """
@@ -243,7 +243,7 @@ class ColumnGeneration(Solver):
         order: Sequence[int],
         end: float,
     ) -> dict[int, MappingResult]:
-        """Solve the same promises with one chance for whole plays, for tasks to come.
+        """Solve the promises with one chance for whole plays and priced limits, for tasks to come.
 
         A promise whose run was ended early, or whose mapping was, has no mapping of its own.
         """
@@ -259,7 +259,7 @@ class ColumnGeneration(Solver):
         )
         mapping.pricer.cheaply = False
         mapping.seed(run.own_plays)
-        influence, people = self.mapping_influence, float(run.learner.sample.individual_weights.sum())
+        people = float(run.learner.sample.individual_weights.sum())
         mappings: dict[int, MappingResult] = {}
         for number, index in enumerate(order, 1):
             reason = results[index].trace.stop_reason
@@ -267,8 +267,11 @@ class ColumnGeneration(Solver):
                 break
             mapping.work_limit = _MAPPING_WORK * run.work * number / len(order)
             mapping.exempt = results[index].exempt
-            program = None if influence is None else results[index].program.priced(influence, people)
-            mapping.start(results[index].promise, min(self.patience, _MAPPING_PATIENCE), program)
+            program = None
+            if self.mapping_influence is not None:
+                program = results[index].program.priced(self.mapping_influence, people)
+            patience = min(self.patience, _MAPPING_PATIENCE)
+            mapping.start(results[index].promise, patience, program)
             trace = iterate(
                 mapping,
                 max_rounds=self.mapping_rounds,
