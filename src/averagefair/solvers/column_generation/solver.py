@@ -281,7 +281,8 @@ class ColumnGeneration(Solver):
             )
             found, reason = marginal_mapping(run, results[index]), trace.stop_reason
             if len(trace.history):
-                found = marginal_mapping(mapping, mapping.result(trace))
+                solved = mapping.result if program is None else mapping.central_result
+                found = marginal_mapping(mapping, solved(trace))
             ended = reason if reason.by_user or reason is StopReason.FAILED else None
             mappings[index] = replace(
                 found,
