@@ -312,8 +312,8 @@ def report_carry_over(runner: Runner, plan: Plan, oracle: str, processes: int) -
         f"Other rows: the difference at equal unfairness. {OLD}'s error is interpolated between "
         "its alphas, without points that another point dominates. Points outside its range of "
         "unfairness are left out and counted: less unfair / more unfair than all its points.\n"
-        "Unfairness: standard deviation of people's error rates, averaged over draws; drawn: of the "
-        "decisions that people meet; on new tasks sigma, without the noise from few tasks.\n"
+        "Unfairness: standard deviation of people's error rates, averaged over draws; drawn: of "
+        "the decisions that people meet; on new tasks sigma, without the noise from few tasks.\n"
         "95% CI: t-interval over the splits. All: the mean of a split's alphas first."
     )
 

@@ -249,7 +249,7 @@ class TestAFittedModel:
         model = AverageFairClassifier(
             promise=promise,
             oracle=RegressionOracle(),
-            solver=ColumnGeneration(max_rounds=30, mapping_rounds=5),
+            solver=ColumnGeneration(max_rounds=12, mapping_rounds=2),
             random_state=0,
         )
         there = clone(model).fit(xp.asarray(people.X), xp.asarray(people.Y))

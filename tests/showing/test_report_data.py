@@ -420,7 +420,7 @@ def test_a_curve_of_many_people_is_a_small_file():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 2))
     Y = X @ rng.normal(size=(2, 3)) + rng.normal(size=(100_000, 3)) > 0
-    few = ColumnGeneration(max_rounds=3, reweightings=1)
+    few = ColumnGeneration(max_rounds=3, mapping_rounds=3)
     curve = frontier(X, Y, [0.1, 0.3], solver=few, random_state=0)
     assert len(frontier_report(curve, Y).encode()) < 1_000_000
 

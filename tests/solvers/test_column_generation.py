@@ -395,7 +395,7 @@ class TestTrouble:
     @pytest.mark.parametrize("beta", [0.0, 0.1])
     def test_time_that_runs_out_within_a_linear_program(self, oracle, programs, beta, monkeypatch):
         end_linear_programs(monkeypatch, after=programs)
-        solver = ColumnGeneration(time_limit=1e9, tol=1e-9)
+        solver = ColumnGeneration(time_limit=1e9, tol=1e-9, mapping_rounds=3)
         # A heuristic oracle's linear program comes last, after the run has converged.
         self.assert_ends_by_time(
             solver, oracle, beta, told=oracle.exact and programs < 2 and not beta

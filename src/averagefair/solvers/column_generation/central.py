@@ -386,7 +386,8 @@ class CentralMaster:
         common = np.zeros(self.constraints.rate_count)
         common[: len(self.levels)] = np.clip(self.levels, 0.0, 1.0)
         excess = self._excess
-        value = self.pool.error(mixture) + program.cost(rates, common) + program.excess_price * excess
+        value = self.pool.error(mixture) + program.cost(rates, common)
+        value += program.excess_price * excess
         return MasterSolution(
             value=value,
             mixture=mixture,

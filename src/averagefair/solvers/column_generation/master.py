@@ -173,7 +173,8 @@ class Master:
         self._lp.set_costs(costs)
         point = self._run().point
         own = self._columns >= 0
-        costs[own], costs[self._excess] = self.pool.errors[self._columns[own]], self._program.excess_price
+        costs[own] = self.pool.errors[self._columns[own]]
+        costs[self._excess] = self._program.excess_price
         self._lp.set_costs(costs)
         self._inconsistent = False
         return point
@@ -262,8 +263,9 @@ class Master:
         own = self._judged(solution)
         if self._best is None or own.value < self._best.value:
             self._best = own
-        # While the limit cannot be kept, the value counts its excess a thousand times.
-        scale = self._program.excess_price if solution.excess > _CUT_TOLERANCE else max(1.0, limit.price)
+        # While the limit cannot be kept, the value counts its excess at a high price.
+        scale = self._program.excess_price if solution.excess > _CUT_TOLERANCE else limit.price
+        scale = max(1.0, scale)
         if self._best.value <= solution.value + _CUT_TOLERANCE * scale:
             return False
         inner = self._between(self._best, solution)
