@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from averagefair import Cap, ColumnGeneration, Equal, InputError, WorstOff
+from averagefair import Cap, ColumnGeneration, Equal, InputError, RegressionOracle, WorstOff
+from averagefair.solvers.column_generation.central import CentralMaster
 from tests.support.judges import optimum, plain_error, rates_of
 from tests.support.promise_programs import FullProgram
-from tests.support.tiny_fits import ORACLES, RATES, fit
+from tests.support.tiny_fits import ORACLES, RATES, fit, labelled
 
 TOL, INFLUENCE = 1e-6, 4.0
 # The central master has the last word on the mapping, and leaves out chances below 1e-4.
@@ -117,6 +118,26 @@ def test_without_a_price_the_limits_hold():
     best = optimum(Y, DECIDE(X), "error", 0.05, constants=True, whole_plays=True)
     assert plain_error(Y, later.decision_probability(X)) == pytest.approx(best, abs=2e-6)
     assert np.ptp(rates_of(later, X, Y, "error")[0]) <= 0.1 + 1e-6
+
+
+def test_an_interrupt_in_the_last_solve_keeps_the_mapping(monkeypatch):
+    X, Y = labelled(n=60, m=15)
+    honest, interrupted = CentralMaster.solve, []
+
+    def solve(self, program, tolerance, *more):
+        if self.pool.blocks == 1 and tolerance < 1e-5:
+            interrupted.append(tolerance)
+            raise KeyboardInterrupt
+        return honest(self, program, tolerance, *more)
+
+    monkeypatch.setattr(CentralMaster, "solve", solve)
+    model = fit(X, Y, alpha=0.05, oracle=RegressionOracle(), solver=ColumnGeneration())
+    assert interrupted
+    assert model.mapping_.mixture.sum() + sum(model.mapping_.constants) == pytest.approx(1.0)
+    # The mapping that was found is kept, and not the mean chances of the learned tasks.
+    marginal = ColumnGeneration(mapping_rounds=0)
+    other = fit(X, Y, alpha=0.05, oracle=RegressionOracle(), solver=marginal)
+    assert len(model.mapping_.mixture) != len(other.mapping_.mixture)
 
 
 def test_the_judges_on_a_case_solved_by_hand():

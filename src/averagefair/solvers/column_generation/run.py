@@ -5,6 +5,7 @@ A play is an answer of the Learner. Its answer in one block of tasks is a column
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import ceil
@@ -429,7 +430,8 @@ class ColumnRun:
         if self.using_central:
             if perf_counter() < self.deadline:
                 program = self.program.exempting(self.exempt)
-                self.solution = self.central.solve(program, _LAST, self.deadline)
+                with suppress(KeyboardInterrupt):  # the last solution serves too
+                    self.solution = self.central.solve(program, _LAST, self.deadline)
             mixture = self._solution().mixture.copy()
             mixture[mixture < _LEAST_CENTRAL_CHANCE] = 0.0
             blocks = self.pool.block_of[: len(mixture)]
