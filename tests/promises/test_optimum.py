@@ -28,7 +28,7 @@ from tests.support.promise_table import (
     objective,
 )
 
-FEW, MANY = 80, 3200
+FEW, MANY = 100, 3200
 # Within this of what is possible, a promise may be kept or refused.
 BORDER = 1e-5
 
