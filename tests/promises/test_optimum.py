@@ -102,6 +102,12 @@ def test_the_optimum_is_found_and_certified(name, harmless):
     assert counts["impossible"] > 0 or not (harmless or ROWS[name].impossible)
 
 
+def test_a_new_row_that_a_warm_start_breaks():
+    # The interior-point method stalled there, and a broken limit passed for an optimum.
+    counts, _ = judge("equal", False, [1719])
+    assert counts["solved"] == 1
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("harmless", [False, True], ids=["alone", "no harm"])
 @pytest.mark.parametrize("name", ROWS)

@@ -29,6 +29,7 @@ from averagefair.solvers.column_generation.interior_point import (
     NO_PRICE,
     Iterate,
     RestrictedProgram,
+    allowed_residual,
     host,
     interior_point,
     starting_point,
@@ -47,6 +48,8 @@ _LEAST_WEIGHT = 1e-4
 _NEW_CHANCE, _LEAST_CHANCE = 0.01, 1e-5
 # How far thresholds are pushed below the cheapest new columns; see `starting_point`.
 _PUSH = 0.5
+# The share of the chances that is spread evenly at the start; the second is for a solve that stalls.
+_EVENED = (0.0, 0.5)
 # Columns with a larger chance stay, as do those that entered in the last rounds.
 _USED, _NEW_ROUNDS = 1e-3, 2
 
@@ -175,18 +178,24 @@ class CentralMaster:
         for _ in range(_PASSES):
             restricted, rows = self._restrict(program, chosen)
             aux = self._aux_start(program, rates)
-            start = starting_point(
-                restricted,
-                self.space.asarray(np.concatenate([chances, aux])),
-                self._weights_of(rows),
-                self.space.asarray(self.thresholds),
-                self.space.asarray(self._first_bound_duals(restricted)),
-                _PUSH,
-            )
-            end = interior_point(
-                restricted, start, tolerance, stop=lambda: perf_counter() > deadline
-            )
-            self.work += float(end.steps) * len(rows[1]) * len(restricted.blocks) ** 2
+            weights = self._weights_of(rows)
+            for evened in _EVENED:
+                start = starting_point(
+                    restricted,
+                    self.space.asarray(np.append(self._even_out(chances, evened), aux)),
+                    weights,
+                    self.space.asarray(self.thresholds),
+                    self.space.asarray(self._first_bound_duals(restricted)),
+                    _PUSH,
+                )
+                end = interior_point(
+                    restricted, start, tolerance, stop=lambda: perf_counter() > deadline
+                )
+                self.work += float(end.steps) * len(rows[1]) * len(restricted.blocks) ** 2
+                if end.residual <= allowed_residual(tolerance) or perf_counter() > deadline:
+                    break
+                # Too near to a vertex that breaks a new row: begin again from the middle.
+                weights = 0.0 * weights
             self._remember(end, rows, program)
             chances, rates = self.active.chances, self._mix(self.active.chances)
             solution = self._solution(program, rates, end)
@@ -196,6 +205,12 @@ class CentralMaster:
             chosen = more
         assert solution is not None
         return solution
+
+    def _even_out(self, chances: FloatArray, share: float) -> FloatArray:
+        """Return chances with a share of each block's spread evenly over its columns."""
+        block = self.pool.block_of[self.active.columns]
+        even = 1.0 / np.bincount(block, minlength=self.pool.blocks)[block]
+        return np.asarray((1.0 - share) * chances + share * even)
 
     # The rows.
 

@@ -104,6 +104,8 @@ class Iterate:
         The sum of all products of a variable and its dual: how far from optimal.
     steps : int
         Newton steps taken.
+    residual : float
+        By how much the rows, blocks and bounds are off.
     """
 
     columns: Any
@@ -117,6 +119,7 @@ class Iterate:
     bound_rooms: Any
     gap: float = float("inf")
     steps: int = 0
+    residual: float = float("inf")
 
     @property
     def weights(self) -> Any:
@@ -152,7 +155,7 @@ def interior_point(
             newton = _Newton(program, now)
             if not np.isfinite(newton.gap):
                 break
-            now = replace(now, gap=newton.gap)
+            now = replace(now, gap=newton.gap, residual=newton.residual)
             if newton.converged(tolerance) or stop():
                 break
             try:
@@ -163,6 +166,11 @@ def interior_point(
                 break
             now = following
     return now
+
+
+def allowed_residual(tolerance: float) -> float:
+    """Return by how much rows may be off at a point of this tolerance."""
+    return max(1e-9, _ROW_SHARE * tolerance)
 
 
 def starting_point(
@@ -277,7 +285,7 @@ class _Newton:
             now.bound_rooms * now.bound_duals,
         ]
         sums = [float(self.space.xp.sum(product)) for product in products]
-        self.gap = sum(sums)
+        self.gap, self.residual = sum(sums), self._residual()
         xp = self.space.xp
         pairs = self.bounded.shape[0] + 2 * self.cells.shape[0] + now.bound_duals.shape[0]
         soft = xp.sum(xp.astype(program.prices < NO_PRICE, xp.float64))
@@ -288,12 +296,15 @@ class _Newton:
         xp = self.space.xp
         if not self.gap < tolerance:
             return False
-        off = float(xp.max(xp.abs(self.row_residual))) if self.cells.shape[0] else 0.0
-        off_blocks = float(xp.max(xp.abs(self.block_residual)))
-        off_blocks = max(off_blocks, float(xp.sum(xp.abs(self.bound_residual))))
         free = float(xp.max(xp.abs(self.program.free * self.reduced)))
-        allowed = max(1e-9, _ROW_SHARE * tolerance)
-        return max(off, off_blocks) <= allowed and free <= tolerance
+        return self.residual <= allowed_residual(tolerance) and free <= tolerance
+
+    def _residual(self) -> float:
+        """Return by how much the rows, blocks and bounds are off."""
+        xp = self.space.xp
+        rows = float(xp.max(xp.abs(self.row_residual))) if self.cells.shape[0] else 0.0
+        blocks = float(xp.max(xp.abs(self.block_residual)))
+        return max(rows, blocks, float(xp.sum(xp.abs(self.bound_residual))))
 
     def step(self) -> Iterate | None:
         """Return the next point; None if the numbers are no longer finite."""

@@ -248,12 +248,14 @@ class ColumnRun:
     def _stop_reason(self, patience: int) -> StopReason | None:
         settings, values, exact = self.settings, self.values, self.learner.exact
         if exact and self._gap() <= settings.tol:
-            return StopReason.TOLERANCE
+            if not self.using_central or self._keeps_limits():
+                return StopReason.TOLERANCE
+            self._leave_central()
+            return None
         if self.rounds_without_gain >= self._points_in_a_pass():
             if exact and self.using_central:
                 # What is left to gain is too little for the central master.
-                self.using_central, self.rounds_without_gain = False, 0
-                self._solve(columns=self._support())
+                self._leave_central()
                 return None
             return StopReason.NO_BETTER
         if not exact and len(values) > patience:
@@ -262,6 +264,16 @@ class ColumnRun:
                 gained *= min(1.0, _EXCESS_GAIN / self.program.excess_price)
             return StopReason.SLOW if gained < settings.tol else None
         return None
+
+    def _keeps_limits(self) -> bool:
+        """Return whether the solution keeps the limits as accurately as the run is to end."""
+        solution, allowed = self._solution(), max(ROUNDING, self.settings.tol)
+        return self.program.violation(*_where(solution)) <= solution.excess + allowed
+
+    def _leave_central(self) -> None:
+        """Go on with the exact master."""
+        self.using_central, self.rounds_without_gain = False, 0
+        self._solve(columns=self._support())
 
     def _advance(self) -> None:
         """Go on to the program that follows one that is not final."""
