@@ -16,7 +16,7 @@ apt = @command -v $1 > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet 
 # The copy of Communities and Crime beside the repository; without it, AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises clean
+.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises bench-decisions clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -117,6 +117,13 @@ bench-promises: $(VENV)/.tables
 	-@$(MAKE) --no-print-directory results/tables/.psychtools
 	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(BIN)/python -m benchmarks.promises $(OPTIONS)
 	$(BIN)/python -m benchmarks.promises.report --page docs/promises.md
+
+# Compare fixed decisions with drawn ones: on training data, on new people and tasks, and while tasks arrive (half an
+# hour on two cores). A stopped run goes on where it was, unless the library's sources have changed. PARTS='paper
+# stream' runs some parts alone. The output goes into docs/decisions.md and docs/balance.png.
+bench-decisions: $(VENV)/.test
+	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(ONE_THREAD) $(BIN)/python -m benchmarks.decisions $(PARTS) $(OPTIONS)
+	$(BIN)/python -m benchmarks.decisions.report --page docs/decisions.md
 
 # The tables of the R package psychTools, unpacked from Debian's package: R itself is not installed.
 APT_DOWNLOAD := apt-get --quiet --quiet -o APT::Sandbox::User=root download

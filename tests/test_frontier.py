@@ -18,6 +18,7 @@ from averagefair import (
     ExponentiatedGradient,
     FiniteOracle,
     InputError,
+    LevellingDownWarning,
     RegressionOracle,
     StopReason,
     StumpOracle,
@@ -38,7 +39,8 @@ EXCEPTIONS = [{}, {"beta": 0.15}, {"max_influence": 3.0}]
 
 
 def curve(X, Y, alphas=GRID, **options):
-    options = {"solver": QUICK, "random_state": 0} | options
+    # Drawn: these tests judge the solver's chances. TestFixedDecisions judges the choice.
+    options = {"solver": QUICK, "random_state": 0, "decisions": "drawn"} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedRateWarning)
         warnings.simplefilter("ignore", DegenerateTaskWarning)
@@ -55,7 +57,7 @@ def made():
 @pytest.fixture(scope="module")
 def synthetic():
     people = make_synthetic(n=60, m=20, n_holdout=15, m_holdout=5, random_state=0)
-    return people, frontier(people.X, people.Y, GRID, random_state=0)
+    return people, frontier(people.X, people.Y, GRID, random_state=0, decisions="drawn")
 
 
 class TestTheCurve:
@@ -93,7 +95,7 @@ class TestTheCurve:
         # the benchmark allows 0.002.
         people, whole = synthetic
         for point in whole:
-            alone = AverageFairClassifier(alpha=point.value, random_state=0)
+            alone = AverageFairClassifier(alpha=point.value, random_state=0, decisions="drawn")
             alone.fit(people.X, people.Y)
             assert point.error <= alone.error_ + 0.01, point.value
 
@@ -104,7 +106,11 @@ class TestTheCurve:
         whole = curve(X, Y, oracle=StumpOracle(), solver=solver, **exceptions)
         for point in whole:
             alone = AverageFairClassifier(
-                alpha=point.value, oracle=StumpOracle(), solver=solver, **exceptions
+                alpha=point.value,
+                oracle=StumpOracle(),
+                solver=solver,
+                decisions="drawn",
+                **exceptions,
             ).fit(X, Y)
             ours, theirs = point.certificate, alone.certificate_
             assert ours.gap <= 1e-4
@@ -141,6 +147,93 @@ class TestTheCurve:
         ended = curve(X, Y, oracle=StumpOracle(), callback=lambda now: True)
         assert all(point.certificate.met for point in ended)
         assert (np.diff([point.error for point in ended]) <= 1e-9).all()
+
+
+@pytest.fixture(scope="module", name="fixed")
+def fixture_fixed():
+    """A curve with the default decisions, and the same curve with drawn ones."""
+    X, Y = labelled(n=30, m=10)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        chosen = frontier(X, Y, GRID, oracle=StumpOracle(), solver=QUICK, random_state=0)
+    drawn = curve(X, Y, oracle=StumpOracle())
+    return X, Y, chosen, drawn, caught
+
+
+class TestFixedDecisions:
+    def test_are_the_default_and_points_report_what_is_decided(self, fixed):
+        X, Y, chosen, drawn, _ = fixed
+        for point, other in zip(chosen, drawn, strict=True):
+            decisions = point.model.decision_probability(X)
+            assert set(np.unique(decisions)) <= {0.0, 1.0}
+            np.testing.assert_array_equal(point.model.predict(X), decisions)
+            (rates,) = rates_of(point.model, X, Y, "error")
+            assert point.error == pytest.approx(plain_error(Y, decisions), abs=1e-9)
+            assert point.spread == pytest.approx(np.ptp(rates), abs=1e-9)
+            np.testing.assert_allclose(point.model.individual_rates_, rates, atol=1e-9)
+            # Beside them, the certificate has what the chances reach on average.
+            averages = point.certificate.by_chances
+            assert averages.error == pytest.approx(other.error, abs=1e-9)
+            assert averages.spread == pytest.approx(other.spread, abs=1e-9)
+        assert chosen.unconstrained.error == pytest.approx(drawn.unconstrained.error, abs=1e-9)
+
+    def test_a_choice_says_met_only_if_everybody_is_inside(self, fixed):
+        *_, chosen, _, _ = fixed
+        for point in chosen:
+            inside = np.ptp(point.model.individual_rates_) <= 2 * point.value + 1e-6
+            assert point.certificate.met == inside
+            if not inside:
+                assert point.statement().startswith("On the training people and tasks, all but")
+        assert {point.certificate.met for point in chosen} == {True, False}
+
+    def test_more_slack_costs_no_more_among_promises_kept(self, fixed):
+        """What keeps a harder promise keeps an easier one: none after it is missed."""
+        *_, chosen, _, _ = fixed
+        kept = [point.certificate.met for point in chosen]
+        assert kept == sorted(kept)
+        errors = [point.error for point in chosen if point.certificate.met]
+        assert (np.diff(errors) <= 1e-12).all()
+
+    def test_one_warning_names_the_promises_not_kept(self, fixed):
+        *_, chosen, _, caught = fixed
+        (told,) = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+        missed = [point.value for point in chosen if not point.certificate.met]
+        assert 1 < len(missed) < len(GRID)
+        named = told.split(". ")[0]
+        assert named.startswith(f"{len(missed)} of {len(GRID)} promises are NOT met: alpha ")
+        assert f"{missed[0]:g}" in named
+        assert f"{missed[-1]:g}" in named
+        assert str(chosen[0].certificate.asked()) in told
+        assert 'decisions="drawn"' in told
+
+    def test_a_miss_and_an_oracle_that_fails_later_are_one_warning(self):
+        X, Y = labelled(n=20, m=6)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            part = curve(X, Y, oracle=Counting(StumpOracle(), at=6), decisions="fixed")
+        (told,) = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+        assert "the oracle broke" in told
+        assert ("NOT met" in told) == (not all(point.certificate.met for point in part))
+
+    def test_one_warning_says_at_which_values_the_worst_off_lose(self):
+        """Twins with opposite labels: the nearer rates must be, the nearer all are to a half."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(40, 3))
+        Y = (X @ rng.normal(size=(3, 6)) > 0).astype(float)
+        X[1], Y[1] = X[0], 1 - Y[0]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            whole = curve(X, Y, [0.01, 0.03, 0.05, 0.5], oracle=RegressionOracle())
+        lose = [point for point in whole if point.who_pays.hurts_worst_off and point.value < 0.5]
+        assert len(lose) == 3
+        (told,) = [str(one.message) for one in caught if one.category is LevellingDownWarning]
+        assert "(alpha 0.01 to 0.05; the figures are those of 0.01) lose" in told
+        assert str(lose[0].who_pays.worst_off) in told
+
+    @pytest.mark.parametrize("decisions", ["Fixed", "", 1, True])
+    def test_other_words_are_refused(self, decisions):
+        with pytest.raises(InputError, match=r"`decisions` must be .*fixed.*drawn"):
+            curve(*labelled(), decisions=decisions)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -434,7 +527,8 @@ class TestInput:
 
     def test_the_alphas_may_be_left_out(self):
         X, Y = labelled()
-        left_out, none = (frontier(X, Y, *grid, oracle=StumpOracle()) for grid in ((), (None,)))
+        drawn = {"oracle": StumpOracle(), "decisions": "drawn"}
+        left_out, none = (frontier(X, Y, *grid, **drawn) for grid in ((), (None,)))
         expected = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
         assert left_out.values == none.values == expected
 

@@ -161,6 +161,100 @@ def test_sparse_support_meets_the_union_bound(n, m, alpha, delta):
     assert failure(r - 1) > math.log(delta / 6) - 1e-9
 
 
+@given(counts, counts, alphas, chances)
+def test_draws_per_task_meet_the_union_bound(n, m, alpha, delta):
+    def failure(r):
+        return math.log(2 * n) - 2 * r * m * alpha**2
+
+    r = theory.draws_per_task(n, m, alpha, delta)
+    assert failure(r) <= math.log(delta) + 1e-9
+    assert r == 1 or failure(r - 1) > math.log(delta) - 1e-9
+    assert theory.draws_deviation(n, m, r, delta) <= alpha * (1 + 1e-12)
+    assert r == 1 or theory.draws_deviation(n, m, r - 1, delta) > alpha * (1 - 1e-12)
+
+
+@given(counts, counts, st.integers(1, 10**4), chances)
+def test_the_deviation_of_draws_is_where_the_union_bound_reaches_delta(n, m, r, delta):
+    moved = theory.draws_deviation(n, m, r, delta)
+    assert moved == 1 or 2 * n * math.exp(-2 * r * m * moved**2) == pytest.approx(delta)
+    assert moved < 1 or 2 * n * math.exp(-2 * r * m) >= delta * (1 - 1e-9)
+    # Draws and tasks count alike.
+    assert moved == pytest.approx(theory.draws_deviation(n, r * m, 1, delta))
+
+
+def test_draws_by_hand():
+    # log(400 / 0.05) / (400 * 0.03^2) = 24.96 and log(12 * 200^2 / 0.05) / (2 * 0.03^2) = 8931.6.
+    assert theory.draws_per_task(200, 200, 0.03, 0.05) == 25
+    assert theory.sparse_support(200, 200, 0.03, 0.05) == 8932
+    # Draws that all tasks share are draws of a single task: they do not average out over tasks.
+    assert theory.draws_per_task(200, 1, 0.03, 0.05) == math.ceil(math.log(8000) / 0.0018) == 4993
+    assert theory.draws_deviation(200, 200, 1, 0.05) == pytest.approx(
+        math.sqrt(math.log(8000) / 400)
+    )
+    assert theory.draws_deviation(10, 1, 1, 1e-9) == 1
+    assert theory.draws_per_task(200, math.inf, 0.03, 0.05) == 1
+    assert theory.draws_deviation(200, math.inf, 1, 0.05) == 0
+    assert theory.draws_per_task(200, 12.5, 0.03, 0.05) == math.ceil(math.log(8000) / 12.5 / 0.0018)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 10**6))
+def test_effective_tasks_by_a_loop(n, m, seed):
+    rng = np.random.default_rng(seed)
+    counted, drawn = rng.integers(0, 2, size=(2, n, m)).astype(bool)
+    b = rng.uniform(0.5, 3, size=m)
+    found = theory.effective_tasks(counted, task_weights=b, drawn=drawn)
+    for person in range(n):
+        rho = sum(b[task] for task in range(m) if counted[person, task])
+        moves = [task for task in range(m) if counted[person, task] and drawn[person, task]]
+        if rho == 0:
+            assert math.isnan(found[person])
+        elif not moves:
+            assert found[person] == math.inf
+        else:
+            # The ranges of independent losses, squared and added up, as in Hoeffding's inequality.
+            squares = sum((b[task] / rho) ** 2 for task in moves)
+            assert found[person] == pytest.approx(1 / squares)
+    plain, scaled = (theory.effective_tasks(counted, task_weights=c * b) for c in (1, 7))
+    np.testing.assert_allclose(plain, scaled)
+    own = counted.sum(axis=1).astype(float)
+    np.testing.assert_allclose(theory.effective_tasks(counted), np.where(own > 0, own, np.nan))
+    some = own > 0
+    assert (plain[some] <= own[some] * (1 + 1e-12)).all()
+    assert (plain[some] >= 1 - 1e-12).all()
+    assert (found[some] >= plain[some] * (1 - 1e-12)).all()
+
+
+BAD_CELLS = {
+    "a list of people": (([1, 0],), {}, "one row for each person"),
+    "weights of other tasks": (([[1, 0]],), {"task_weights": [1, 1, 1]}, "shapes"),
+    "draws of other people": (([[1, 0]],), {"drawn": [[1, 0], [0, 1]]}, "shapes"),
+    "a blank": (([[1, math.nan]],), {}, "`counted` must be finite"),
+    "below zero": (([[1, -1]],), {}, "`counted` must be finite and not negative"),
+    "a negative weight": (([[1, 1]],), {"task_weights": [1, -1]}, "`task_weights` must be finite"),
+}
+
+
+@pytest.mark.parametrize(("cells", "options", "message"), BAD_CELLS.values(), ids=BAD_CELLS)
+def test_effective_tasks_refuses_what_it_cannot_count(cells, options, message):
+    with pytest.raises(InputError, match=message):
+        theory.effective_tasks(*cells, **options)
+
+
+@pytest.mark.parametrize("m", [0, 0.99, -1, math.nan, -math.inf, "5", None, True], ids=str)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: theory.draws_per_task(9, m, 0.1, 0.1),
+        lambda m: theory.draws_deviation(9, m, 1, 0.1),
+    ],
+    ids=["draws", "deviation"],
+)
+def test_less_than_one_task_is_refused(call, m):
+    with pytest.raises(InputError, match=r"`m` must be a number of tasks, 1 or more; got"):
+        call(m)
+
+
 def test_outside_estimates_from_a_batch_meet_the_union_bound():
     n, m0, delta = 30, 400, 0.1
     error = theory.rho_estimate_error(n, m0, delta)
@@ -176,6 +270,9 @@ def test_monotone(a, b, u, v, k, n, delta):
     assert theory.rounds(a, u, n) >= theory.rounds(a, u, k)
     assert theory.tasks_needed(a, u, n, delta) >= theory.tasks_needed(b, v, k, delta)
     assert theory.sparse_support(n, k, a, delta) >= theory.sparse_support(k, k, b, delta)
+    assert theory.draws_per_task(n, k, a, delta) >= theory.draws_per_task(k, n, b, delta)
+    assert theory.draws_deviation(n, k, k, delta) >= theory.draws_deviation(k, n, n, delta)
+    assert theory.draws_per_task(n, k, a, delta) <= theory.sparse_support(n, k, a, delta)
 
 
 def excess(n, alpha, nu, beta, delta, m, d):
@@ -306,6 +403,8 @@ CALLS = {
     theory.tasks_per_round: {"alpha": 0.1, "nu": 0.5, "n": 10, "delta": 0.1, "rho_min": 0.5},
     theory.tasks_needed: {"alpha": 0.1, "nu": 0.5, "n": 10, "delta": 0.1, "rho_min": 0.5},
     theory.sparse_support: {"n": 10, "m": 5, "alpha": 0.1, "delta": 0.1},
+    theory.draws_per_task: {"n": 10, "m": 5, "alpha": 0.1, "delta": 0.1},
+    theory.draws_deviation: {"n": 10, "m": 5, "r": 3, "delta": 0.1},
     theory.individuals_needed: {
         "alpha": 0.1, "nu": 0.5, "beta": 0.2, "delta": 0.1, "m": 5, "vc_dimension": 3
     },
@@ -329,13 +428,16 @@ OUTSIDE = {
     "rho_tilde_min": ("(0, 1]", [1.1]),
     "B": ("(0, inf)", []),
     "eta": ("(0, inf)", []),
-    **dict.fromkeys(["n", "m", "m0", "T", "vc_dimension"], ("whole number", [1.5, 2.0])),
+    **dict.fromkeys(["n", "m", "m0", "T", "r", "vc_dimension"], ("whole number", [1.5, 2.0])),
 }
+# Effective numbers of tasks need not be whole: test_less_than_one_task_is_refused.
+ANY_NUMBER_OF_TASKS = (theory.draws_per_task, theory.draws_deviation)
 REFUSALS = [
     (call, name, value)
     for call, arguments in CALLS.items()
     for name in arguments
     for value in NEVER + OUTSIDE[name][1]
+    if not (name == "m" and call in ANY_NUMBER_OF_TASKS)
 ]
 
 
@@ -378,6 +480,7 @@ def test_half_a_sampling_term_is_refused(partial):
     [
         (theory.rounds, (1e-200, 0.5, 10)),
         (theory.sparse_support, (10, 10, 1e-200, 0.5)),
+        (theory.draws_per_task, (10, 10, 1e-200, 0.5)),
         (theory.tasks_per_round, (0.1, 0.5, 10, 0.5, 1e-200)),
         (theory.individuals_needed, (0.1, 0.5, 1e-200, 0.1, 5, 3)),
         (theory.individuals_needed, (1e-100, 0.5, 1e-100, 0.1, 5, 3)),

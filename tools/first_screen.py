@@ -140,9 +140,12 @@ def draw(before: AverageFairClassifier, after: AverageFairClassifier) -> Figure:
         axes.text(0.275, 11, f"{model.error_:.1%} of all decisions are wrong")
         axes.text(0.275, 9, f"individual rates: {rates.min():.0%} to {rates.max():.0%}")
         mark(axes, f"{who} {rates[worst]:.0%}", (across[worst], up[worst]))
-    panels[1].axvspan(low, low + 2 * ALPHA, color=BAND, linewidth=0, zorder=0)
-    panels[1].text(low - 0.006, 12, "asked for: everybody\nin this band", ha="right", va="center")
-    panels[1].set(xlim=(0, 0.46), ylim=(-0.7, 16), yticks=[])
+    edges = low - BIN / 2, low + 2 * ALPHA + BIN / 2  # dots are around their rate
+    panels[1].axvspan(*edges, color=BAND, linewidth=0, zorder=0)
+    panels[1].text(
+        edges[0] - 0.006, 12, "asked for: everybody\nin this band", ha="right", va="center"
+    )
+    panels[1].set(xlim=(-0.01, 0.46), ylim=(-0.7, 16), yticks=[])
     panels[1].set_xticks(np.arange(0, 0.41, 0.1))
     panels[1].xaxis.set_major_formatter(percent)
     panels[1].set_xlabel(
@@ -155,18 +158,19 @@ def draw(before: AverageFairClassifier, after: AverageFairClassifier) -> Figure:
 def dots(
     rates: NDArray[np.float64], first: int, low: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the coordinates of each person's dot: bins start at `low`, `ACROSS` dots fill a row.
+    """Return the coordinates of each person's dot: `ACROSS` dots around a rate fill a row.
 
-    The person `first` gets the right end of the lowest row.
+    The rates are `low` and steps of `BIN` from there. The person `first` gets the right end of the
+    lowest row.
     """
-    bins = np.floor((rates - low) / BIN * (1 - 1e-6) + 1e-7)  # the band includes both ends
+    bins = np.round((rates - low) / BIN)
     across, up = np.empty(len(rates)), np.empty(len(rates))
     for number in np.unique(bins):
         people = np.flatnonzero(bins == number)
         people = np.concatenate([people[people == first], people[people != first]])
         row, column = np.divmod(np.arange(len(people)), ACROSS)
         in_row = np.minimum(ACROSS, len(people) - row * ACROSS)  # centre a short row
-        across[people] = low + BIN * (number + 0.5 + ((in_row - 1) / 2 - column) / ACROSS)
+        across[people] = low + BIN * (number + ((in_row - 1) / 2 - column) / ACROSS)
         up[people] = row
     return across, up
 

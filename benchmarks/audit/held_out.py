@@ -72,7 +72,7 @@ def show_communities(split: Split) -> None:
 
 def on_both_new(split: Split) -> list[tuple[float, Audit]]:
     """Fit a model at each alpha; audit each model on new people and new tasks."""
-    curve = frontier(split.X, split.Y, ALPHAS, random_state=0)
+    curve = frontier(split.X, split.Y, ALPHAS, decisions="drawn", random_state=0)
     return [
         (
             point.value,
@@ -115,7 +115,7 @@ def show_growth() -> None:
 def growth(m: int) -> list[str]:
     """Learn from m tasks; audit on 400 other tasks."""
     split = make_synthetic(n=400, m=m, m_holdout=400)
-    curve = frontier(split.X, split.Y, (0.05, 0.5), random_state=0)
+    curve = frontier(split.X, split.Y, (0.05, 0.5), decisions="drawn", random_state=0)
     fair, free = (
         audit(
             split.Y_new_tasks, point.model.extend(split.Y_new_tasks).decision_probability(split.X)

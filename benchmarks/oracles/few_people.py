@@ -58,7 +58,7 @@ def fit(kind: str, number: int, step: str, alpha: float) -> Held:
     data = draw(kind, number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = AverageFairClassifier(alpha, oracle=STEPS[step], random_state=0)
+        model = AverageFairClassifier(alpha, oracle=STEPS[step], decisions="drawn", random_state=0)
         model.fit(data.X, data.Y)
     later = model.extend(data.Y_new_tasks)
     return Held(

@@ -83,6 +83,7 @@ def fit(name: str, oracle: str, alpha: float, limit: float = LIMIT, split: int =
         alpha=alpha,
         oracle=ORACLES[oracle](),
         callback=stop_after(limit),
+        decisions="drawn",
         random_state=0,
     )
     start = process_time()

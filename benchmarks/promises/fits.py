@@ -70,7 +70,11 @@ def run(job: Job, limit: float) -> list[dict[str, Any]]:
         there, and its models are measured as they are.
     """
     data = split(job.table, job.seed)
-    settings = {"oracle": ORACLES[job.oracle](), "random_state": job.seed}
+    settings = {
+        "oracle": ORACLES[job.oracle](),
+        "random_state": job.seed,
+        "decisions": "drawn",
+    }
     # At alpha 0.5 no constraint binds: one round is the oracle's plain answer.
     plain = {"alpha": UNCONSTRAINED, "solver": ExponentiatedGradient(max_rounds=1)}
     with warnings.catch_warnings():

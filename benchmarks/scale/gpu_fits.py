@@ -70,7 +70,10 @@ def fit(X: torch.Tensor, Y: torch.Tensor, oracle: object, dtype: str) -> tuple:
         if getattr(now, "value", getattr(now, "alpha", ALPHA)) <= ALPHA + 1e-9:
             history.append((perf_counter() - start, float(now.error)))
 
-    options = {"look_first": False} if "look_first" in AverageFairClassifier().get_params() else {}
+    # Release 0.1.0 has neither.
+    known = AverageFairClassifier().get_params()
+    options = {"look_first": False, "decisions": "drawn"}
+    options = {name: value for name, value in options.items() if name in known}
     model = AverageFairClassifier(
         alpha=ALPHA,
         oracle=oracle,

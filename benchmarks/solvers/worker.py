@@ -69,6 +69,8 @@ def model(alpha: float, oracle: str, **params: Any) -> AverageFairClassifier:
     known = inspect.signature(AverageFairClassifier).parameters
     if "look_first" in known:
         params["look_first"] = False
+    if "decisions" in known:
+        params["decisions"] = "drawn"  # the chances are compared, as in release 0.1.0
     if oracle == "regression":
         params["oracle"] = RegressionOracle()
     return AverageFairClassifier(alpha=alpha, random_state=0, **params)

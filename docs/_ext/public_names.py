@@ -14,6 +14,7 @@ MODULES = (
     "averagefair",
     "averagefair.datasets",
     "averagefair.experiments",
+    "averagefair.export",
     "averagefair.files",
     "averagefair.oracles",
     "averagefair.persistence",

@@ -11,7 +11,9 @@ TASKS = (10, 30, 100, 300)
 def on_other_tasks(m: int, alpha: float) -> float:
     """Return how far all but 5% are from a common rate on 300 other tasks, noise removed."""
     made = make_synthetic(m=m, m_holdout=300)
-    model = AverageFairClassifier(alpha=alpha, oracle=RegressionOracle(), random_state=0)
+    model = AverageFairClassifier(
+        alpha=alpha, oracle=RegressionOracle(), decisions="drawn", random_state=0
+    )
     later = model.fit(made.X, made.Y).extend(made.Y_new_tasks)
     found = model.audit(made.X, made.Y_new_tasks, classifiers=later)
     return float(found.curve.at(0.05)["denoised"])

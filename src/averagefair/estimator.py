@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,27 +17,33 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.checks import whole_number
 from averagefair.auditing import Audit, audit
 from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
+from averagefair.choosing import DEFAULT_INFLUENCE, Balance, fix_new_tasks
 from averagefair.errors import InputError
 from averagefair.game.certificate import Certificate, warn_if_missed
 from averagefair.game.mapping import Mapping
 from averagefair.game.measure import Meter
 from averagefair.game.mixture import Mixture
 from averagefair.game.problem import Outcome
-from averagefair.game.promises import Cap, Equal, Promise, WorstOff
+from averagefair.game.promises import Equal, Promise
 from averagefair.game.protocols import Rate
 from averagefair.game.rates import ErrorRate, Rates
 from averagefair.game.solution import Callback
 from averagefair.game.who_pays import most_changed
 from averagefair.people.sample import Sample
-from averagefair.pose import check_columns_of, pose, read_people, resolve_solver
-
-DEFAULT_ALPHA = 0.05
+from averagefair.pose import (
+    check_columns_of,
+    pose,
+    read_people,
+    resolve_decisions,
+    resolve_promise,
+    resolve_solver,
+)
 
 
 class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifiers for many tasks that keep a promise about every person's error rate.
 
-    Learns one (randomised) classifier for each task. With ``alpha``, every individual's error rate,
+    Learns one classifier for each task. With ``alpha``, every individual's error rate,
     averaged over the tasks, lies within ``alpha`` of a common rate. With ``worst_off``, the mean
     rate of the worst-off people is low. Either way the error is the least that the solver finds.
 
@@ -81,13 +87,18 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     look_first : bool, default True
         Look at the unconstrained model first, on held-out people: is there anything to fix? This
         takes a few answers of the oracle, for at most 8,000 people.
+    decisions : {"fixed", "drawn"}, optional
+        How decisions are made. "fixed": one classifier is chosen for each task, so that the
+        decisions actually made keep the promise; nothing is drawn. "drawn": each decision is drawn
+        by the chances that the solver found, as in the paper; the promise then holds on average
+        over draws. Default: "fixed"; with ``ExponentiatedGradient`` "drawn".
     promise : Promise, optional
         Any promise as an object: :class:`~averagefair.Equal`, :class:`~averagefair.Cap`,
         :class:`~averagefair.Minimax` or :class:`~averagefair.WorstOff`, in place of the parameters
         above.
     random_state : int, RandomState or None, default None
-        Seeds the draws of ``predict`` and of the solver. None: a fresh seed for each fit, kept in
-        ``seed_``.
+        Seeds the solver, the choice of fixed decisions, and the draws of ``predict``. None: a fresh
+        seed for each fit, kept in ``seed_``.
     callback : callable, optional
         Called after every round with a :class:`~averagefair.Round`; returning True ends the fit
         with the answer so far.
@@ -116,7 +127,15 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         psi: makes the classifiers of any task. None in a model loaded from a file that was saved
         without the training individuals.
     classifiers_ : Mixture
-        The classifiers of the training tasks.
+        The classifiers of the training tasks, which ``predict`` uses. With fixed decisions, one for
+        each task.
+    mixture_ : Mixture, or None
+        The classifiers of the training tasks with the chances that the solver found. With drawn
+        decisions the same as ``classifiers_``. None in a loaded model with fixed decisions.
+    balance_ : Balance, or None
+        What the training people have had so far, on the learned tasks and those extended to:
+        ``extend`` chooses so that everybody's running rate keeps the promise. None with drawn
+        decisions, and in a file saved without the training individuals.
     unconstrained_ : Mixture, or None
         The oracle's own classifiers of the training tasks, with nothing asked. None in a loaded
         model.
@@ -143,8 +162,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     Notes
     -----
-    The rates are expectations over the draws of ``predict``. Over few tasks, the decisions drawn
-    scatter around these rates as coin flips do.
+    With ``decisions="drawn"`` the rates are averages over the draws of ``predict``. Over few tasks,
+    the decisions drawn scatter around these rates as coin flips do.
 
     Labels with blanks cannot be stratified: cross-validate with ``cv=KFold(...)``.
 
@@ -164,6 +183,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     mapping_: Mapping | None
     classifiers_: Mixture
+    mixture_: Mixture | None
+    balance_: Balance | None
     unconstrained_: Mixture | None
     baseline_rates_: Any
     first_look_: FirstLook | None
@@ -200,6 +221,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         no_harm: float | None = None,
         promise: Promise | None = None,
         look_first: bool = True,
+        decisions: str | None = None,
     ) -> None:
         self.alpha = alpha
         self.rate = rate
@@ -217,6 +239,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.no_harm = no_harm
         self.promise = promise
         self.look_first = look_first
+        self.decisions = decisions
 
     def fit(
         self,
@@ -253,6 +276,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "AverageFairClassifier requires y to be passed, but the target y is None."
             )
         solver = resolve_solver(self.solver)
+        fix = resolve_decisions(self.decisions, solver)
         promise = resolve_promise(self, solver.default_alpha)
         problem, columns = pose(
             X,
@@ -273,7 +297,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         look = first_look(problem) if self.look_first else None
         with problem.playing() as learner:
             solution = solver.solve(learner, promise, callback=self.callback, rng=problem.rng)
-        adopt(self, problem.settle(solution), columns, look, one_task=np.ndim(y) == 1)
+        adopt(self, problem.settle(solution, fix), columns, look, one_task=np.ndim(y) == 1)
         warn_if_missed(self.certificate_)
         warn_if_nothing_to_fix(look)
         return self
@@ -281,8 +305,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def decision_probability(self, X: Any) -> Any:
         """Return the chance of deciding 1 for each person and task, shape (n, m).
 
-        This is how often the randomised classifier decides 1. It is not a calibrated probability
-        that the label is 1, and a threshold at 0.5 breaks the promise.
+        With fixed decisions it is 0 or 1. With drawn decisions it is how often 1 is drawn. It is
+        not a calibrated probability that the label is 1, and a threshold at 0.5 breaks the promise.
 
         Parameters
         ----------
@@ -292,22 +316,33 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         chances = classifiers.decision_probability(table)
         return chances[:, 0] if self._flat else chances
 
-    def predict(self, X: Any, ids: ArrayLike | None = None) -> Any:
-        """Draw decisions, shape (n, m): the same person and task always get the same draw.
+    def predict(self, X: Any, ids: ArrayLike | None = None, *, as_frame: bool = False) -> Any:
+        """Return decisions 0/1, shape (n, m): the same person and task always get the same.
 
         Parameters
         ----------
         X : array-like or DataFrame, shape (n, d)
         ids : array-like of shape (n,), optional
-            Identifier of each row's person: draws then stay the same when features change. Default:
-            a person is identified by their features, so people with the same features share draws.
+            Identifier of each row's person. Only drawn decisions depend on it: draws then stay the
+            same when features change. Default: a person is identified by their features, so people
+            with the same features share draws.
+        as_frame : bool, default False
+            Return a DataFrame with the tasks' names: in the library of X, with its index; for other
+            tables in pandas, with ``ids`` as the index if they are given.
         """
         classifiers, table = self._classifiers_for(X)
+        if as_frame:
+            return classifiers.predict(X, ids, as_frame=True)
         decisions = classifiers.predict(table, ids)
         return decisions[:, 0] if self._flat else decisions
 
-    def extend(self, Y: Any, *, task_names: Any = None) -> Mixture:
+    def extend(self, Y: Any, *, task_names: Any = None, balance: bool | None = None) -> Mixture:
         """Return fair classifiers for later tasks, without solving again.
+
+        With fixed decisions, one classifier is chosen for each new task, jointly for all tasks of
+        the call. With ``balance``, the choice counts what the training people have had so far, on
+        the learned tasks and on those extended to, so that everybody's running rate stays near the
+        promise; the new tasks count from then on (``balance_``).
 
         Parameters
         ----------
@@ -315,13 +350,38 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             The new tasks' labels on the training individuals, in their order; blanks allowed.
         task_names : sequence of str, optional
             Default: the column names of Y. If Y has none: names made from the labels.
+        balance : bool, optional
+            Whether to count what people have had so far. Default: True if decisions are fixed. The
+            call before can be repeated and counts once; a task of an earlier call is refused.
 
         Returns
         -------
         Mixture
-            With ``decision_probability(X)`` and ``predict(X)`` for the k new tasks.
+            With ``predict(X)`` and ``decision_probability(X)`` for the k new tasks.
         """
-        return self._mapping().extend(Y, task_names=task_names)
+        mapping = self._mapping()
+        if self.certificate_.decisions != "fixed":
+            if balance:
+                raise InputError(
+                    "`balance` needs fixed decisions, and this model draws its decisions. Leave "
+                    'balance out, or fit with decisions="fixed".'
+                )
+            return mapping.extend(Y, task_names=task_names)
+        own = self.balance_ if balance or balance is None else None
+        if balance and own is None:
+            raise InputError(
+                "`balance` needs what people have had so far, which this model does not hold. "
+                "Leave balance out, or fit the model again."
+            )
+        sample = mapping.sample_of(Y, task_names)
+        solver = resolve_solver(self.solver)
+        influence = getattr(solver, "mapping_influence", DEFAULT_INFLUENCE)
+        mixture, after = fix_new_tasks(
+            mapping, sample, Rates.of(self.rate), self.promise_, own, influence, self.seed_
+        )
+        if own is not None:
+            self.balance_ = after
+        return mixture
 
     def save(self, path: str | Path, *, extendable: bool = False) -> None:
         """Write the model to one file, without pickle; :func:`averagefair.load` reads it.
@@ -334,6 +394,42 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         from averagefair.persistence import save
 
         save(self, path, extendable=extendable)
+
+    def coefficients(self) -> Any:
+        """Return linear classifiers as a pandas DataFrame, a row for each task.
+
+        The rule: decide 1 where ``X @ coefficients + intercept`` is above 0. See
+        :meth:`averagefair.Mixture.coefficients`, which does the same for later tasks.
+
+        Examples
+        --------
+        >>> from averagefair.datasets import make_synthetic
+        >>> people = make_synthetic(n=40, m=10)
+        >>> model = AverageFairClassifier(random_state=0).fit(people.X, people.Y)
+        >>> table = model.coefficients()
+        >>> scores = people.X @ table.drop(columns="intercept").to_numpy().T
+        >>> decisions = scores + table["intercept"].to_numpy() > 0
+        >>> bool((decisions == model.predict(people.X)).all())
+        True
+        """
+        check_is_fitted(self)
+        return self.classifiers_.coefficients()
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Write the training tasks' classifiers to an ONNX file, which runs without Python.
+
+        See :meth:`averagefair.Mixture.to_onnx` for input and output. The metadata also has
+        ``fingerprint_``.
+
+        Parameters
+        ----------
+        path : str or Path
+            A failed export leaves no partial file.
+        """
+        from averagefair.export import to_onnx
+
+        check_is_fitted(self)
+        to_onnx(self.classifiers_, path, fingerprint=self.fingerprint_)
 
     def most_changed(
         self, count: int = 5
@@ -384,7 +480,8 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def audit(self, X: Any, Y: Any, *, classifiers: Mixture | None = None, **options: Any) -> Audit:
         """Audit the model on people whose labels are known.
 
-        The audit uses chances, not draws: its figures are averages over the draws. On the training
+        Fixed decisions are audited as they are. Drawn decisions are audited by their chances, so
+        that the figures are averages over draws. On the training
         tasks it shows what was observed and estimates no true rates, for new people and training
         people alike (``learned_tasks`` of :func:`averagefair.audit`).
 
@@ -441,15 +538,18 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return replace(result, notes=tuple(notes))
 
     def _learned(self, classifiers: Mixture) -> bool:
-        """Return whether some of these classifiers' tasks have the name of a training task."""
-        if classifiers is self.classifiers_:
+        """Return whether these classifiers were learned or chosen for some of their own tasks.
+
+        Their tasks then have the name of a training task, or they were chosen together.
+        """
+        if classifiers is self.classifiers_ or classifiers.chosen_together:
             return True
         known = set(self.task_names_) - set(self.holdout_task_names_)
         named = classifiers.named_tasks and self.classifiers_.named_tasks
         return named and not known.isdisjoint(classifiers.task_names)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Return 1 - overall error on these people, expected over the draws.
+        """Return 1 - overall error on these people; for drawn decisions, on average over draws.
 
         Parameters
         ----------
@@ -486,65 +586,6 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return tags
 
 
-def resolve_promise(given: Any, default_alpha: float | None = None) -> Promise:
-    """Return the promise that an estimator's parameters, or another object's, ask for.
-
-    Parameters
-    ----------
-    given : object
-        With the attributes alpha, beta, max_influence, max_rate, worst_off, price, no_harm and
-        promise, as :class:`AverageFairClassifier` has them.
-    default_alpha : float, optional
-        The solver's own alpha, used if nothing is asked for.
-    """
-    names = ("alpha", "max_influence", "max_rate", "worst_off", "price", "no_harm")
-    asked = {name: getattr(given, name) for name in names}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    if given.beta != 0:
-        asked["beta"] = given.beta
-    if given.promise is not None:
-        if not isinstance(given.promise, Promise):
-            raise InputError(
-                "`promise` must be a promise object, such as WorstOff(0.1) or Equal(0.05); got "
-                f"{given.promise!r}."
-            )
-        if asked:
-            raise InputError(
-                f"give either `promise` (here {given.promise!r}) or {', '.join(asked)}, not both: "
-                "put everything into the promise object."
-            )
-        return given.promise
-    if "worst_off" in asked:
-        asked["share"] = asked.pop("worst_off")
-        kind: type[Promise] = WorstOff
-    elif "max_rate" in asked:
-        kind = Cap
-    else:
-        kind = Equal
-        asked.setdefault("alpha", DEFAULT_ALPHA if default_alpha is None else default_alpha)
-    takes = {field.name for field in fields(kind)}
-    extra = [name for name in asked if name not in takes]
-    if extra:
-        raise InputError(
-            f"{', '.join(extra)} cannot go with the promise {kind.__name__}, which takes "
-            f"{', '.join(sorted(takes))}. Promise one thing at a time: alpha (equal rates), "
-            "max_rate (a cap), or worst_off with price or max_rate."
-        )
-    return kind(**asked)
-
-
-def short_form(promise: Promise) -> dict[str, Any]:
-    """Return the estimator's parameters for a promise: alpha and its like where they say it all.
-
-    Parameters
-    ----------
-    promise : Promise
-    """
-    if isinstance(promise, Equal):
-        return {field.name: getattr(promise, field.name) for field in fields(promise)}
-    return {"promise": promise}
-
-
 def adopt(
     model: AverageFairClassifier,
     outcome: Outcome,
@@ -571,6 +612,9 @@ def adopt(
         model.__dict__.pop(name, None)
     model.__dict__.update(columns)
     model.mapping_, model.classifiers_ = outcome.mapping, outcome.classifiers
+    model.mixture_, model.balance_ = outcome.mixture, None
+    if outcome.fixed is not None:
+        model.balance_ = Balance.of(problem.learner.meter, outcome.reached)
     model.unconstrained_, model.first_look_ = outcome.unconstrained, look
     model.baseline_rates_ = None if outcome.unconstrained is None else problem.baseline_rates()
     model.certificate_, model.promise_ = outcome.certificate, outcome.certificate.promise

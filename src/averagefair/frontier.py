@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 
 from averagefair._util.checks import number_below
 from averagefair._util.text import digits, exactly, table
 from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
-from averagefair.errors import InputError, extra
-from averagefair.estimator import AverageFairClassifier, adopt, resolve_promise, short_form
-from averagefair.game.certificate import Certificate, Status, warn_if_missed
+from averagefair.errors import InputError, extra, some_of, warn
+from averagefair.estimator import (
+    AverageFairClassifier,
+    adopt,
+)
+from averagefair.game.certificate import (
+    Certificate,
+    Status,
+    warn_if_missed,
+    warn_if_worst_off_lose,
+)
 from averagefair.game.learner import Learner
 from averagefair.game.measure import Measurement
+from averagefair.game.problem import Fix, Outcome, Problem
 from averagefair.game.promises import Cap, Equal, Promise, WorstOff
 from averagefair.game.protocols import Rate, Solver
 from averagefair.game.rates import Rates
 from averagefair.game.solution import Callback, Solution, StopReason
 from averagefair.game.who_pays import WhoPays
 from averagefair.people.frames import read_numbers
-from averagefair.pose import pose, resolve_solver
+from averagefair.pose import (
+    pose,
+    resolve_decisions,
+    resolve_promise,
+    resolve_solver,
+    short_form,
+)
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
@@ -209,8 +225,9 @@ class Frontier:
     ----------
     points : tuple of FrontierPoint
         By ascending value. With column generation the error never grows as the promise gets easier,
-        for example with alpha. With ``max_influence`` or a price, this holds for
-        ``certificate.upper``: the error plus what violations, or the worst-off's rates, cost.
+        for example with alpha; with fixed decisions, among the points that keep their promise. With
+        ``max_influence`` or a price, this holds for ``certificate.upper``: the error plus what
+        violations, or the worst-off's rates, cost, on average over draws.
     unconstrained : Measurement
         Error and rates without a fairness constraint (alpha 0.5).
     first_look : FirstLook, or None
@@ -360,6 +377,7 @@ def frontier(
     worst_off: float | None = None,
     no_harm: float | None = None,
     look_first: bool = True,
+    decisions: str | None = None,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -375,7 +393,7 @@ def frontier(
     promise : Promise, optional
         The promise to vary, e.g. ``WorstOff(0.1)`` or ``Cap()``; its own value does not matter.
         Default: equal rates.
-    rate, oracle, beta, max_influence, worst_off, no_harm, look_first
+    rate, oracle, beta, max_influence, worst_off, no_harm, look_first, decisions
         As for :class:`~averagefair.AverageFairClassifier`.
     random_state, callback, checkpoint
         As for :class:`~averagefair.AverageFairClassifier`.
@@ -417,6 +435,7 @@ def frontier(
         "callback": callback,
         "dtype": dtype,
     }
+    fix = resolve_decisions(decisions, solver)
     # At its easiest value a promise asks for nothing: this is the unconstrained end.
     problem, columns = pose(
         X,
@@ -434,23 +453,18 @@ def frontier(
         solutions, free = _solve(solver, learner, promises, callback, problem.rng)
     unconstrained = learner.present(problem.settle(free).reached)
     points = []
-    for solution in sorted(solutions, key=lambda solution: solution.promise.value):
-        own = solution.promise
-        model = AverageFairClassifier(**short_form(own), **settings)
-        adopt(model, problem.settle(solution), columns, look, one_task=np.ndim(Y) == 1)
+    outcomes = _settle_all(problem, solutions, fix)
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.solution.promise.value):
+        own = outcome.solution.promise
+        model = AverageFairClassifier(**short_form(own), **settings, decisions=decisions)
+        adopt(model, outcome, columns, look, one_task=np.ndim(Y) == 1)
         outside = model.certificate_.outside
         widths = (
             learner.constraints.width(learner.gather(rates), 0.0 if np.isnan(outside) else outside)
             for rates in (model.individual_rates_, unconstrained.rates)
         )
         points.append(FrontierPoint(own.value, model, unconstrained, *widths))
-    # Warn once for each kind, not once for each point.
-    kinds = {}
-    for certificate in (point.certificate for point in points):
-        loses = any(pays.hurts_worst_off for pays in certificate.each_who_pays)
-        kinds[certificate.trouble, certificate.stop_reason, certificate.met, loses] = certificate
-    for certificate in kinds.values():
-        warn_if_missed(certificate)
+    _warn(points)
     warn_if_nothing_to_fix(look)
     return Frontier(tuple(points), unconstrained, look)
 
@@ -474,6 +488,102 @@ def _solve(
         return solutions, free
     free = ExponentiatedGradient(max_rounds=1).solve(learner, Equal(0.5))
     return solver.path(learner, promises, callback=callback, rng=rng), free
+
+
+def _settle_all(problem: Problem, solutions: Sequence[Solution], fix: Fix | None) -> list[Outcome]:
+    """Settle the solutions, the hardest promise first.
+
+    Fixed decisions that keep a harder promise keep the easier one too. They replace decisions that
+    miss it, or that have a larger error.
+    """
+    outcomes: list[Outcome] = []
+    for solution in sorted(solutions, key=lambda solution: -solution.promise.hardness):
+        outcome = problem.settle(solution, fix)
+        harder = outcomes[-1] if outcomes else None
+        if (
+            harder is not None
+            and harder.fixed is not None
+            and harder.certificate.met
+            and solution.promise.required
+            and not (
+                outcome.certificate.met and outcome.certificate.error <= harder.certificate.error
+            )
+        ):
+            hypothesis = harder.fixed.hypotheses[0]
+            outcome = problem.settle(solution, lambda *_, known=hypothesis: known)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _warn(points: Sequence[FrontierPoint]) -> None:
+    """Warn once of promises not kept and searches ended early, and once of worst-off who lose.
+
+    The figures are those of the hardest promise concerned; the message names all values concerned.
+    """
+    by_hardness = sorted(points, key=lambda point: -point.promise.hardness)
+    missed = [point for point in by_hardness if not point.certificate.met]
+    ended = [point for point in by_hardness if _ended(point.certificate)]
+    if len(missed) > 1 or (missed and ended not in ([], missed)):
+        _warn_of_missed(missed, ended, points)
+    elif missed or ended:
+        # Without who pays: one warning for the whole curve follows.
+        warn_if_missed(replace((missed or ended)[0].certificate, who_pays=None))
+    losing = [
+        point
+        for point in by_hardness
+        # At its easiest value a promise asks for nothing, so it takes nothing from anybody.
+        if point.value != point.promise.easiest
+        and any(pays.hurts_worst_off for pays in point.certificate.each_who_pays)
+    ]
+    if losing:
+        where = f" ({_at(losing, points)})" if len(points) > 1 else ""
+        if len(losing) > 1:
+            where = f"{where[:-1]}; the figures are those of {digits(losing[0].value)})"
+        warn_if_worst_off_lose(losing[0].certificate.each_who_pays, f"the training people{where}")
+
+
+def _ended(certificate: Certificate) -> bool:
+    reason = certificate.stop_reason
+    return bool(certificate.trouble) or reason.limit or reason is StopReason.INTERRUPTED
+
+
+def _warn_of_missed(
+    missed: Sequence[FrontierPoint],
+    ended: Sequence[FrontierPoint],
+    points: Sequence[FrontierPoint],
+) -> None:
+    hardest = missed[0].certificate
+    verb = "promise is" if len(missed) == 1 else "promises are"
+    sentences = [
+        f"{len(missed)} of {len(points)} {verb} NOT met: {_at(missed, points)}",
+        f"The hardest is missed so: {hardest.asked()}",
+    ]
+    if hardest.compared():
+        sentences.append(f"For comparison: {hardest.compared()}")
+    if ended:
+        reason, trouble = ended[0].certificate.stop_reason.value, ended[0].certificate.trouble
+        known = f" ({trouble})" if trouble else ""
+        sentences.append(f"At {_at(ended, points)}: {reason.rstrip('.')}{known}")
+    on_average = [point for point in missed if point.certificate.met_on_average]
+    if on_average and hardest.decisions == "fixed":
+        them = "them" if len(on_average) == len(missed) else "some of them"
+        sentences.append(
+            f"No choice of one classifier for each task was found that keeps {them}. Promise "
+            'less, or use decisions="drawn", which keeps a promise on average over draws'
+        )
+    else:
+        sentences.append(hardest.promise.remedy)
+    warn(". ".join(sentences) + ".", ConvergenceWarning)
+
+
+def _at(some: Sequence[FrontierPoint], points: Sequence[FrontierPoint]) -> str:
+    """Name the values of some of the points, ascending; neighbours on the curve as a range."""
+    name = points[0].promise.parameter.replace("_", " ")
+    places = sorted(points.index(point) for point in some)
+    values = [digits(points[place].value) for place in places]
+    if len(places) > 2 and places[-1] - places[0] == len(places) - 1:
+        return f"{name} {values[0]} to {values[-1]}"
+    return f"{name} {some_of(values)}"
 
 
 def _grid(values: ArrayLike | None, promise: Promise) -> list[float]:

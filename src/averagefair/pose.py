@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from averagefair._util.arrays import FloatArray
+from averagefair.choosing import fix_decisions
 from averagefair.errors import InputError, some_of
-from averagefair.game.problem import Problem, WrapOracle
-from averagefair.game.promises import Promise
+from averagefair.game.problem import Fix, Problem, WrapOracle
+from averagefair.game.promises import Cap, Equal, Promise, WorstOff
 from averagefair.game.protocols import Rate, Solver
 from averagefair.game.rates import Rates
 from averagefair.oracles import resolve_oracle
@@ -25,6 +27,9 @@ from averagefair.people.dask import is_dask
 from averagefair.people.frames import Table, check_name_types, read_numbers, read_table
 from averagefair.people.sample import Sample
 from averagefair.solvers import ColumnGeneration
+
+DEFAULT_ALPHA = 0.05
+DECISIONS = ("fixed", "drawn")
 
 
 def pose(
@@ -181,6 +186,84 @@ def resolve_solver(solver: Any) -> Solver:
             f"{solver!r}. Your own solver must subclass averagefair.game.protocols.Solver."
         )
     return solver
+
+
+def resolve_promise(given: Any, default_alpha: float | None = None) -> Promise:
+    """Return the promise that an estimator's parameters, or another object's, ask for.
+
+    Parameters
+    ----------
+    given : object
+        With the attributes alpha, beta, max_influence, max_rate, worst_off, price, no_harm and
+        promise, as :class:`AverageFairClassifier` has them.
+    default_alpha : float, optional
+        The solver's own alpha, used if nothing is asked for.
+    """
+    names = ("alpha", "max_influence", "max_rate", "worst_off", "price", "no_harm")
+    asked = {name: getattr(given, name) for name in names}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if given.beta != 0:
+        asked["beta"] = given.beta
+    if given.promise is not None:
+        if not isinstance(given.promise, Promise):
+            raise InputError(
+                "`promise` must be a promise object, such as WorstOff(0.1) or Equal(0.05); got "
+                f"{given.promise!r}."
+            )
+        if asked:
+            raise InputError(
+                f"give either `promise` (here {given.promise!r}) or {', '.join(asked)}, not both: "
+                "put everything into the promise object."
+            )
+        return given.promise
+    if "worst_off" in asked:
+        asked["share"] = asked.pop("worst_off")
+        kind: type[Promise] = WorstOff
+    elif "max_rate" in asked:
+        kind = Cap
+    else:
+        kind = Equal
+        asked.setdefault("alpha", DEFAULT_ALPHA if default_alpha is None else default_alpha)
+    takes = {field.name for field in fields(kind)}
+    extra = [name for name in asked if name not in takes]
+    if extra:
+        raise InputError(
+            f"{', '.join(extra)} cannot go with the promise {kind.__name__}, which takes "
+            f"{', '.join(sorted(takes))}. Promise one thing at a time: alpha (equal rates), "
+            "max_rate (a cap), or worst_off with price or max_rate."
+        )
+    return kind(**asked)
+
+
+def resolve_decisions(decisions: Any, solver: Solver) -> Fix | None:
+    """Return what chooses fixed decisions; None if decisions are drawn.
+
+    Parameters
+    ----------
+    decisions : {"fixed", "drawn"}, or None
+        None: the solver's default.
+    solver : Solver
+    """
+    if decisions is None:
+        decisions = solver.default_decisions
+    if not isinstance(decisions, str) or decisions not in DECISIONS:
+        raise InputError(
+            f'`decisions` must be "fixed" or "drawn"; got {decisions!r}. "fixed" chooses one '
+            'classifier for each task; "drawn" draws each decision by its chance.'
+        )
+    return fix_decisions if decisions == "fixed" else None
+
+
+def short_form(promise: Promise) -> dict[str, Any]:
+    """Return the estimator's parameters for a promise: alpha and its like where they say it all.
+
+    Parameters
+    ----------
+    promise : Promise
+    """
+    if isinstance(promise, Equal):
+        return {field.name: getattr(promise, field.name) for field in fields(promise)}
+    return {"promise": promise}
 
 
 def _recorder(checkpoint: Any, run: dict[str, Any]) -> WrapOracle | None:

@@ -31,13 +31,14 @@ ABOUT_TRUE_RATES = ("For true rates", "True rates", "true rates were equal", "p 
 
 @pytest.fixture(scope="module")
 def model():
-    made = AverageFairClassifier(alpha=ALPHA, oracle=RegressionOracle(), random_state=0)
-    return made.fit(WORLD.X, WORLD.Y)
+    asked = {"oracle": RegressionOracle(), "random_state": 0, "decisions": "drawn"}
+    return AverageFairClassifier(alpha=ALPHA, **asked).fit(WORLD.X, WORLD.Y)
 
 
 @pytest.fixture(scope="module")
 def curve():
     asked = {"oracle": RegressionOracle(), "solver": QUICK, "random_state": 0}
+    asked["decisions"] = "drawn"
     return frontier(WORLD.X, WORLD.Y, [ALPHA, 0.2], **asked)
 
 
@@ -127,6 +128,23 @@ def test_a_model_knows_its_tasks(model):
     assert own.learned_tasks
     with pytest.raises(InputError, match="`learned_tasks` must be True or False; got 'yes'"):
         audit(WORLD.Y, WORLD.Y, learned_tasks="yes")
+
+
+def test_tasks_that_decisions_were_chosen_for_together_are_learned():
+    """Fixed decisions for later tasks are fitted to them; a mapping's chances are not."""
+    asked = {"oracle": RegressionOracle(), "random_state": 0}
+    fixed = AverageFairClassifier(alpha=0.2, **asked).fit(WORLD.X, WORLD.Y)
+    new = WORLD.Y_new_tasks[:, :20], WORLD.Y_new_both[:, :20]
+    chosen = fixed.extend(new[0])
+    found = fixed.audit(WORLD.X, new[0], classifiers=chosen)
+    assert found.learned_tasks
+    rates = np.abs(chosen.predict(WORLD.X) - new[0]).mean(axis=1)
+    assert found.people.rate == pytest.approx(rates)
+    assert fixed.audit(WORLD.X_new, new[1], classifiers=chosen).learned_tasks
+    with pytest.raises(InputError, match=r"must not be False"):
+        fixed.audit(WORLD.X_new, new[1], classifiers=chosen, learned_tasks=False)
+    mapped = fixed.mapping_.extend(new[0])
+    assert not fixed.audit(WORLD.X_new, new[1], classifiers=mapped).learned_tasks
 
 
 def test_comparisons_are_as_observed(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 
@@ -54,7 +55,9 @@ Y_LATER_TABLE = pd.DataFrame(Y_LATER, columns=NEW_TASKS)
 
 @pytest.fixture(scope="module")
 def python():
-    return AverageFairClassifier(alpha=0.05, random_state=0).fit(X_TABLE, Y_TABLE, ids=IDS)
+    """The model of ``fixture_fitted``, whose decisions are drawn; test_decisions.py has fixed."""
+    made = AverageFairClassifier(alpha=0.05, random_state=0, decisions="drawn")
+    return made.fit(X_TABLE, Y_TABLE, ids=IDS)
 
 
 # Fit
@@ -99,7 +102,7 @@ def test_two_tables_joined_by_id_make_the_model_of_one(shop, fitted, tmp_path):
     told = run(
         tmp_path,
         *("fit", "x.parquet", "--labels", "y.csv", "-t", "task_*", "--id", "person"),
-        *("-o", "two.model", "--json"),
+        *("--decisions", "drawn", "-o", "two.model", "--json"),
     )
     assert strict(told.out)["features"] == FEATURES  # pandas' row names are not features
     np.testing.assert_array_equal(
@@ -154,7 +157,7 @@ FAST = ("--oracle", "regression", "--max-rounds", "40")
         (("--worst-off", "0.1", "--max-rate", "0.4"), WorstOff(0.1, max_rate=0.4)),
         (("--max-rate", "0.5", "--beta", "0.1"), Cap(0.5, beta=0.1)),
         (("--minimax", "--no-harm", "0.3"), Minimax(no_harm=0.3)),
-        (("--no-harm", "0.4"), Equal(0.05, no_harm=0.4)),
+        (("--alpha", "0.25", "--no-harm", "0.4"), Equal(0.25, no_harm=0.4)),
     ],
     ids=str,
 )
@@ -285,7 +288,7 @@ def test_the_order_of_the_columns_changes_nothing(shop, decided, tmp_path):
 
 def test_without_ids_a_person_is_known_by_their_features(shop, tmp_path):
     args = ("people.csv", "-t", "task_*", "--ignore", "person", "--oracle", "regression")
-    run(shop, "fit", *args, "-o", tmp_path / "m")
+    run(shop, "fit", *args, "--decisions", "drawn", "-o", tmp_path / "m")
     done = run(shop, "predict", tmp_path / "m", "people.csv", "-o", "-")
     table = read(done.out)
     assert list(table) == TASKS
@@ -388,7 +391,7 @@ def traced(shop):
                 shop,
                 *("frontier", "people.csv", "-t", "task_*", "--id", "person", "-o", "-"),
                 *("--alphas", "0.2,0.1", "--rate", "error", "--rate", "false-positive"),
-                *("--table", "curve.csv", "--oracle", "regression"),
+                *("--table", "curve.csv", "--oracle", "regression", "--decisions", "drawn"),
             ),
         ]
     )
@@ -537,8 +540,16 @@ def test_theory_tells_the_papers_figures(tmp_path):
     )
     assert f"{joint.individuals:.3g} people and {joint.tasks:.3g} tasks" in both
     assert found["promises"]["new_tasks"]["error_excess"] == pytest.approx(0.2 + 0.105 / 24)
+    # log(2 * 1000 / 0.05) / (2 * 50 * 0.05^2) draws of each task.
+    assert found["draws"]["per_task"] == 43
+    assert found["draws"]["one_per_task_within"] == pytest.approx((math.log(40_000) / 100) ** 0.5)
+    assert found["draws"]["every_decision"] == theory.sparse_support(1000, 50, 0.05, 0.05)
+    assert re.search(r"draws for each task, for rates +r +43\n", said.out)
+    assert "one draw for each task keeps every rate within 0.326" in " ".join(said.out.split())
     assert strict(few.out)["both_needed"] is None
     assert strict(few.out)["people_needed"] is None
+    assert strict(few.out)["draws"] is None
+    assert "give --m" in strict(few.out)["verdict"][4]
     assert strict(few.out)["plan"] == found["plan"]
 
 
@@ -552,6 +563,9 @@ def test_theory_asks_for_no_tasks_in_sample_with_the_samples_own_rho(tmp_path):
     assert f"outside estimates of rho, it holds with probability 0.95 from {outside:,}" in inside
     assert f"{outside:,}" in tasks
     assert "Give --m and --features" in people
+    # With false positives, fewer tasks count for a person.
+    counting = strict(run(tmp_path, *args, "--m", "50", "--json").out)["draws"]["per_task"]
+    assert counting == theory.draws_per_task(200, 15, 0.05, 0.05)
     joint = theory.sizes_for_both(0.05, 0.1, 0.05, 0.05, 21, rho_inf=0.3)
     assert f"{joint.individuals:.3g} people" in both
     assert "rho_inf" in both

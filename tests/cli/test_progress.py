@@ -230,13 +230,13 @@ def test_on_a_terminal_the_line_is_shown_and_cleared_away(alphas, monkeypatch):
 
         solver = ColumnGeneration(max_rounds=20)
         if len(alphas) == 1:
-            fitted = model(solver=solver, oracle=StumpOracle(), callback=callback).fit(X, Y)
+            asked = {"solver": solver, "oracle": StumpOracle(), "decisions": "drawn"}
+            fitted = model(**asked, callback=callback).fit(X, Y)
             rounds = fitted.certificate_.rounds
             assert len(seen) == rounds > 1, "showing must not end the run"
         else:
-            frontier(
-                X, Y, alphas, solver=solver, oracle=StumpOracle(), random_state=0, callback=callback
-            )
+            asked = {"solver": solver, "oracle": StumpOracle(), "decisions": "drawn"}
+            frontier(X, Y, alphas, random_state=0, callback=callback, **asked)
     last = seen[-1]
     assert f"round {last.round} error {last.error:.3f}" in screen.text
     assert screen.text.rstrip().endswith(("\x1b[?25h", "\x1b[2K")), "the line is left on the screen"

@@ -114,7 +114,8 @@ def test_column_generation_keeps_its_promise(xp, people, rate, request_):
     """Checked from the labels and the chances alone, because ties may be broken differently."""
     enough = 25 if isinstance(rate, str) else 50  # enough for about the same result
     solver = ColumnGeneration(max_rounds=5 if request_ else enough, mapping_rounds=2)
-    model = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0, **request_)
+    options = {"rate": rate, "solver": solver, "decisions": "drawn", "random_state": 0}
+    model = AverageFairClassifier(alpha=0.1, **options, **request_)
     model.fit(xp.asarray(people.X), xp.asarray(people.Y))
     assert model.certificate_.met
     chances = model.decision_probability(people.X)
@@ -122,8 +123,8 @@ def test_column_generation_keeps_its_promise(xp, people, rate, request_):
     rates = np.array([plain_rates(people.Y, chances, kind) for kind in kinds]).T
     np.testing.assert_allclose(model.individual_rates_.reshape(rates.shape), rates, atol=1e-9)
     if not request_:
-        here = AverageFairClassifier(alpha=0.1, rate=rate, solver=solver, random_state=0)
-        assert model.error_ == pytest.approx(here.fit(people.X, people.Y).error_, abs=0.02)
+        here = AverageFairClassifier(alpha=0.1, **options).fit(people.X, people.Y)
+        assert model.error_ == pytest.approx(here.error_, abs=0.02)
         assert np.nanmax(np.ptp(rates, axis=0)) <= 0.2 + 1e-6
 
 
@@ -148,10 +149,11 @@ def test_every_promise_is_solved_as_in_numpy(xp, people, rate, promise):
     # Minimax finds several programs, one after the other.
     most = 40 if isinstance(promise, Minimax) else 15
     solver = ColumnGeneration(max_rounds=most, mapping_rounds=2)
+    options = {"oracle": RegressionOracle(), "solver": solver, "decisions": "drawn"}
     there, here = (
-        AverageFairClassifier(
-            promise=promise, rate=rate, oracle=RegressionOracle(), solver=solver, random_state=0
-        ).fit(read(people.X), read(people.Y))
+        AverageFairClassifier(promise=promise, rate=rate, **options, random_state=0).fit(
+            read(people.X), read(people.Y)
+        )
         for read in (xp.asarray, np.asarray)
     )
     chances = there.decision_probability(people.X)
@@ -161,6 +163,29 @@ def test_every_promise_is_solved_as_in_numpy(xp, people, rate, promise):
     assert there.error_ == pytest.approx(here.error_, abs=0.02)
     # A cap may bind in one run and not in the other.
     assert there.certificate_.reached == pytest.approx(here.certificate_.reached, abs=0.05)
+
+
+@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fixed_decisions_are_numpys(xp, people, rate):
+    """The solver's answers are the same, so the choice among them is the same too."""
+    labels = with_blanks(people.Y)
+    solver = ExponentiatedGradient.published(15)
+    options = {"rate": rate, "solver": solver, "decisions": "fixed", "random_state": 0}
+    there = AverageFairClassifier(alpha=0.2, **options)
+    there.fit(xp.asarray(people.X), xp.asarray(labels))
+    here = AverageFairClassifier(alpha=0.2, **options).fit(people.X, labels)
+    made = to_host(there.predict(xp.asarray(people.X)))
+    np.testing.assert_array_equal(made, here.predict(people.X))
+    np.testing.assert_array_equal(there.decision_probability(people.X), made)
+    kinds = [rate] if isinstance(rate, str) else rate
+    rates = np.array([plain_rates(labels, made.astype(float), kind) for kind in kinds]).T
+    np.testing.assert_allclose(there.individual_rates_.reshape(rates.shape), rates, atol=1e-9)
+    assert there.certificate_.met
+    assert np.nanmax(np.nanmax(rates, axis=0) - np.nanmin(rates, axis=0)) <= 0.4 + 1e-6
+    later = there.extend(xp.asarray(people.Y_new_tasks))
+    expected = here.extend(people.Y_new_tasks)
+    np.testing.assert_array_equal(later.predict(people.X_new), expected.predict(people.X_new))
 
 
 def test_answers_come_where_the_question_is(xp, people):

@@ -126,6 +126,7 @@ PARAMETERS = {
     "no_harm": 0.02,
     "promise": Minimax(),
     "look_first": False,
+    "decisions": "drawn",
 }
 
 

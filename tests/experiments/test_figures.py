@@ -170,7 +170,7 @@ def test_a_path_is_what_a_callback_hears_and_ends_with_the_model(split, rate, so
         COLUMNS: ColumnGeneration(max_rounds=ROUNDS),
     }[solver]
     options = {"rate": rate, "solver": how, "random_state": 0, "callback": heard.append}
-    model = AverageFairClassifier(alpha=0.1, oracle=RegressionOracle(), **options)
+    model = AverageFairClassifier(0.1, oracle=RegressionOracle(), decisions="drawn", **options)
     model.fit(split.X, split.Y)
     found = trajectories(split, [0.1], rates=[rate], solvers=[solver], rounds=ROUNDS)
     assert set(found.columns) >= RUN

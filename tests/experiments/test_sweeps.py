@@ -45,8 +45,8 @@ def corners_of(model, split):
 def assert_both_solvers_learned_from(table, split, alphas):
     """Check the rows of one split by fitting it again with each solver."""
     columns = ColumnGeneration(max_rounds=ROUNDS)
-    how = {"oracle": RegressionOracle(), "solver": columns, "random_state": 0}
-    curve = frontier(split.X, split.Y, alphas[COLUMNS], **how)
+    how = {"oracle": RegressionOracle(), "solver": columns, "decisions": "drawn"}
+    curve = frontier(split.X, split.Y, alphas[COLUMNS], **how, random_state=0)
     for point in curve:
         mine = list(table.where(solver=COLUMNS, alpha=point.value))
         assert_measured(mine, corners_of(point.model, split))
@@ -228,8 +228,8 @@ def test_without_a_constraint_growth_is_that_of_least_squares():
 def test_growth_of_column_generation_is_that_of_its_model():
     split = make_synthetic(SIZE, OTHER, q=0.8, random_state=2, n_holdout=NEW)
     columns = ColumnGeneration(max_rounds=ROUNDS)
-    how = {"oracle": RegressionOracle(), "solver": columns, "random_state": 0}
-    model = frontier(split.X, split.Y, [ALPHA], **how)[0].model
+    how = {"oracle": RegressionOracle(), "solver": columns, "decisions": "drawn"}
+    model = frontier(split.X, split.Y, [ALPHA], **how, random_state=0)[0].model
     found = growth("people", SIZE, 2, alpha=ALPHA, other=OTHER, new=NEW, rounds=ROUNDS)
     row = next(iter(found.where(solver=COLUMNS)))
     # A single fit finds other columns than a curve: equally fair, with nearly the same error.

@@ -40,7 +40,7 @@ class Boaster(Oracle):
 def test_an_oracle_that_is_not_exact_is_found_out():
     people = make_synthetic(n=60, m=12, random_state=0)
     found = [
-        AverageFairClassifier(alpha=alpha, oracle=Boaster(), random_state=0)
+        AverageFairClassifier(alpha, oracle=Boaster(), decisions="drawn", random_state=0)
         .fit(people.X, people.Y)
         .certificate_
         for alpha in (0.02, 0.05, 0.1)

@@ -498,18 +498,16 @@ def test_a_model_keeps_its_people_but_neither_their_labels_nor_the_callers_array
     assert fitted.mapping_.individuals.signs.size == 0
 
 
-def test_a_rule_fixed_for_each_task_is_within_the_bound_of_the_mixture():
-    """One draw per task decides for everybody; Hoeffding's bound over n people holds in 95%."""
+def test_one_draw_for_each_task_is_within_the_bound_of_the_mixture():
+    """One draw for each task decides for everybody; the bound over n people holds in 95%."""
     people = make_synthetic(n=60, m=40, random_state=4)
-    model = AverageFairClassifier(alpha=0.01, random_state=0).fit(people.X, people.Y)
-    mix = model.classifiers_
-    rules = np.stack([rule.decide(people.X) for rule in mix.hypotheses])
-    assert len(rules) > 1
-    bound = np.sqrt(np.log(2 * 60 / 0.05) / (2 * 40))
-    random, tasks, far = np.random.default_rng(0), np.arange(40), []
-    for _ in range(200):
-        drawn = (random.random(40) > np.cumsum(mix.probabilities, axis=0)[:-1]).sum(axis=0)
-        rates = (rules[drawn, :, tasks].T != people.Y).mean(axis=1)
+    model = AverageFairClassifier(alpha=0.01, decisions="drawn", random_state=0)
+    mix = model.fit(people.X, people.Y).classifiers_
+    bound = theory.draws_deviation(60, 40, 1, 0.05)
+    far = []
+    for seed in range(200):
+        fixed = mix.sparsify(1, random_state=seed)
+        rates = (fixed.predict(people.X) != people.Y).mean(axis=1)
         far.append(np.abs(rates - model.individual_rates_).max())
     assert np.mean(np.array(far) > bound) <= 0.05
     assert max(far) > 0.1 * bound  # draws do move rates

@@ -205,8 +205,8 @@ class TestAll:
     def test_a_model_of_it_keeps_alpha_and_extends(self, oracle):
         people = make_synthetic(n=100, m=20, d=5, random_state=1)
         solver = ColumnGeneration(max_rounds=30, blocks=1)
-        model = AverageFairClassifier(0.1, oracle=oracle, solver=solver, random_state=0)
-        model.fit(people.X, people.Y)
+        options = {"solver": solver, "decisions": "drawn", "random_state": 0}
+        model = AverageFairClassifier(0.1, oracle=oracle, **options).fit(people.X, people.Y)
         assert model.certificate_.met
         assert "heuristic" in str(model.certificate_)
         # With one chance for all tasks, a task that comes again gets (nearly) what it had.
@@ -336,7 +336,9 @@ class TestDefault:
     def test_it_is_what_the_estimator_uses_but_for_published_runs(self):
         people = make_synthetic(n=40, m=8, d=3)
         used = {
-            str(solver): AverageFairClassifier(0.2, solver=solver, random_state=0)
+            str(solver): AverageFairClassifier(
+                0.2, solver=solver, decisions="drawn", random_state=0
+            )
             .fit(people.X, people.Y)
             .mapping_.oracle
             for solver in (None, ExponentiatedGradient(max_rounds=3, tol=None))
@@ -355,6 +357,7 @@ class TestDefault:
     @staticmethod
     def on_new_people(people, oracle, alpha):
         """Return the error, and the standard deviation of true rates."""
-        model = AverageFairClassifier(alpha, oracle=oracle, random_state=0).fit(people.X, people.Y)
+        options = {"oracle": oracle, "decisions": "drawn", "random_state": 0}
+        model = AverageFairClassifier(alpha, **options).fit(people.X, people.Y)
         found = audit(people.Y_new_people, model.decision_probability(people.X_new))
         return found.mean.value, max(0.0, found.dispersion.sigma2.value) ** 0.5

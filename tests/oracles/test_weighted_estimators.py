@@ -152,6 +152,7 @@ def test_a_pipeline_serves_a_whole_fit_and_new_tasks():
         alpha=0.2,
         oracle=make_pipeline(StandardScaler(), LOGISTIC),
         solver=ColumnGeneration(max_rounds=2, patience=1, reweightings=1),
+        decisions="drawn",
     ).fit(X, Y[:, :3])
     assert fitted.extend(Y[:, 3:]).decision_probability(STRANGERS).shape == (500, 1)
 
@@ -530,6 +531,7 @@ def test_a_fit_that_keeps_classifiers_reports_what_it_measures():
         alpha=0.1,
         oracle=WeightedOracle(TREE, reuse=0.2),
         solver=ColumnGeneration(max_rounds=5, patience=2),
+        decisions="drawn",
         random_state=0,
     ).fit(X, Y)
     chances = fitted.decision_probability(X)

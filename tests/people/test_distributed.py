@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -86,9 +87,9 @@ def test_the_answer_is_this_machines(client, people, rate, solver):
     labels, solver = with_blanks(people.Y), SOLVERS[solver]
     weight = np.random.default_rng(1).integers(0, 3, len(labels))
     models = [
-        AverageFairClassifier(alpha=0.2, rate=rate, solver=solver, random_state=0).fit(
-            X, Y, sample_weight=weight
-        )
+        AverageFairClassifier(
+            alpha=0.2, rate=rate, solver=solver, decisions="drawn", random_state=0
+        ).fit(X, Y, sample_weight=weight)
         for X, Y in ((people.X, labels), (chunked(people.X, 130), chunked(labels, 200)))
     ]
     here, there = models
@@ -97,6 +98,28 @@ def test_the_answer_is_this_machines(client, people, rate, solver):
     np.testing.assert_allclose(
         there.decision_probability(people.X_new), here.decision_probability(people.X_new)
     )
+
+
+@pytest.mark.parametrize("rate", ["error", BOTH], ids=str)
+@pytest.mark.parametrize("solver", ["averages", "columns"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fixed_decisions_are_this_machines(client, people, rate, solver):
+    labels, solver = with_blanks(people.Y), SOLVERS[solver]
+    if isinstance(solver, ColumnGeneration):
+        # With a block for each task, both choose for single tasks; else a cluster does for blocks.
+        solver = replace(solver, blocks=25)
+    options = {"rate": rate, "solver": solver, "decisions": "fixed", "random_state": 0}
+    here = AverageFairClassifier(alpha=0.2, **options).fit(people.X, labels)
+    there = AverageFairClassifier(alpha=0.2, **options)
+    there.fit(chunked(people.X, 130), chunked(labels, 200))
+    expected = here.predict(people.X_new)
+    np.testing.assert_array_equal(there.predict(chunked(people.X_new, 25)).compute(), expected)
+    np.testing.assert_array_equal(here.decision_probability(people.X_new), expected)
+    np.testing.assert_allclose(there.individual_rates_, here.individual_rates_, atol=1e-9)
+    assert there.certificate_.met == here.certificate_.met
+    expected = here.extend(people.Y_new_tasks).predict(people.X_new)
+    later = there.extend(chunked(people.Y_new_tasks, 90))
+    np.testing.assert_array_equal(later.predict(people.X_new), expected)
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +208,7 @@ def test_a_curve(client, people):
         [0.1, 0.2],
         oracle=RegressionOracle(),
         solver=SOLVERS["columns"],
+        decisions="drawn",
     )
     assert [point.certificate.met for point in curve] == [True, True]
     assert curve[0].error >= curve[1].error - 1e-9

@@ -63,6 +63,12 @@ RUNS = {
     "batches": {"solver": rounds(3, batch_size=2, replay=False)},
     "beta": {"beta": 0.2, "solver": QUICK},
     "influence": {"max_influence": 3.0, "solver": QUICK},
+    "drawn": {"decisions": "drawn", "solver": QUICK},
+    "fixed, portfolio": {
+        "oracle": Portfolio([StumpOracle(), LogisticOracle(), WeightedOracle(TREE)]),
+        "decisions": "fixed",
+        "solver": rounds(8),
+    },
 }
 
 
@@ -85,6 +91,10 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.individual_rates_, other.individual_rates_)
     np.testing.assert_array_equal(one.history_, other.history_)
     np.testing.assert_array_equal(one.mapping_.weights, other.mapping_.weights)
+    assert (one.balance_ is None) == (other.balance_ is None)
+    if one.balance_ is not None:
+        np.testing.assert_array_equal(one.balance_.wrong, other.balance_.wrong)
+        assert one.classifiers_.is_fixed
     pairs = zip(one.classifiers_.hypotheses, other.classifiers_.hypotheses, strict=True)
     for pair in pairs:
         for name in ("coefficients", "intercepts"):
@@ -104,6 +114,7 @@ SHORT = (
     "stumps",
     "batches",
     "boosting",
+    "fixed, portfolio",
 )
 
 

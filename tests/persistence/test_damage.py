@@ -35,6 +35,7 @@ from tests.support.small_fits import (
     people,
     rounds,
 )
+from tests.support.structured_mutants import FORGED, chosen
 
 # Short runs miss the request on purpose: these tests are about the file, not the fairness.
 pytestmark = [
@@ -323,6 +324,42 @@ MISFITS = {
 def test_arrays_and_a_manifest_that_do_not_fit_are_refused(change, whole, tmp_path):
     with pytest.raises(InputError, match="is damaged: its manifest and its arrays do not fit"):
         load(altered(whole, tmp_path, change))
+
+
+@pytest.fixture(scope="module")
+def fixed(tmp_path_factory):
+    """Return the bytes of a file with fixed decisions and a balance."""
+    path = tmp_path_factory.mktemp("models") / "fair.model"
+    save(chosen(), path, extendable=True)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED.keys())
+def test_decisions_and_balances_that_do_not_fit_are_refused(change, fixed, tmp_path):
+    with pytest.raises(InputError, match=r"altered\.model is (damaged|not a whole model file)"):
+        load(altered(fixed, tmp_path, change))
+
+
+def test_decisions_and_balances_that_fit_are_read(fixed, tmp_path):
+    """This shows that the files above are refused because of their damage."""
+    one = load(altered(fixed, tmp_path, lambda arrays, head: None))
+    assert one.balance_.names == ("later 0", "later 1")
+    assert one.balance_.tasks == 4
+    other = load(altered(fixed, tmp_path, of_array("balance.wrong", lambda wrong: wrong / 2)))
+    np.testing.assert_array_equal(other.balance_.rates, one.balance_.rates / 2)
+    none = load(altered(fixed, tmp_path, of_head(balance=None)))
+    assert none.balance_ is None
+    with pytest.raises(InputError, match="what people have had so far"):
+        none.extend(people(seed=5, m=2)[1], balance=True)
+    none.extend(people(seed=5, m=2)[1])
+
+
+@pytest.mark.parametrize("case", ["default, gradient, both", "stump, columns, error"])
+def test_chances_that_are_called_fixed_are_refused(case, tmp_path):
+    save(fitted(case).model, tmp_path / "fair.model")
+    content = (tmp_path / "fair.model").read_bytes()
+    with pytest.raises(InputError, match=r"altered\.model is damaged.*are fixed"):
+        load(altered(content, tmp_path, of_certificate(decisions="fixed")))
 
 
 UNSEEN = {

@@ -6,7 +6,7 @@ import struct
 import subprocess
 import sys
 from copy import deepcopy
-from dataclasses import fields, replace
+from dataclasses import astuple, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from averagefair import FalsePositiveRate, InputError, Mixture, Sample, StumpOracle, held_out
+from averagefair.game.reach import Reach
 from averagefair.persistence import load, read_model, save
 from tests.support.model_files import (
     CASES,
+    FIXED,
     LATER,
     QUICK,
     STRANGE_IDS,
@@ -55,9 +57,21 @@ def assert_same_certificate(one, other):
                 assert_same_number(*pair)
         elif isinstance(a, float):
             assert_same_number(a, b)
+        elif isinstance(a, Reach):
+            for pair in zip(astuple(a), astuple(b), strict=True):
+                assert_same_number(*pair)
         else:
             assert a == b, field.name
     assert str(one) == str(other)
+
+
+def assert_same_balance(one, other):
+    assert (one.balance_ is None) == (other.balance_ is None)
+    if one.balance_ is not None:
+        for name in ("wrong", "seen", "tasks", "names"):
+            a, b = (getattr(it.balance_, name) for it in (one, other))
+            assert type(a) is type(b)
+            np.testing.assert_array_equal(a, b)
 
 
 def measured(test):
@@ -241,9 +255,10 @@ def test_a_model_may_have_other_classifiers_than_its_mapping_makes(tmp_path):
 @pytest.mark.parametrize("case", CASES)
 def test_an_extendable_model_extends_like_the_original(case, tmp_path):
     known = fitted(case)
-    one = known.model
+    one = deepcopy(known.model)  # fixed decisions for later tasks change its balance
     same = there_and_back(one, tmp_path / "fair.model", extendable=True)
     assert_decides_the_same(one, same, known.X, known.strangers)
+    assert_same_balance(one, same)
     for name in ("weights", "mixture", "constants", "seed"):
         np.testing.assert_array_equal(getattr(same.mapping_, name), getattr(one.mapping_, name))
     for field in fields(one.mapping_.cost_rule):
@@ -258,7 +273,9 @@ def test_an_extendable_model_extends_like_the_original(case, tmp_path):
         assert found.task_names == wanted.task_names
         assert found.named_tasks == wanted.named_tasks
         assert found.seed == wanted.seed
+        assert found.chosen_together == wanted.chosen_together
         assert_decides_the_same(wanted, found, known.X, known.strangers)
+        assert_same_balance(one, same)
     new = {
         "X_new": known.X,
         "Y_new_people": known.Y,
@@ -278,7 +295,10 @@ def test_later_tasks_of_the_same_labels_come_back(tmp_path):
     assert_decides_the_same(later, same, known.X, known.strangers)
 
 
-@pytest.mark.parametrize("case", ["default, gradient, both", "pandas tables", "one dimension"])
+AGAIN = ("default, gradient, both", "pandas tables", "one dimension", "fixed", "fixed, extended")
+
+
+@pytest.mark.parametrize("case", AGAIN)
 @pytest.mark.parametrize("extendable", [False, True])
 def test_what_was_loaded_can_be_saved_again_byte_for_byte(case, extendable, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
@@ -313,6 +333,93 @@ def test_another_process_draws_the_same_decisions(tmp_path):
     subprocess.run([sys.executable, "-c", script, *map(str, files)], check=True, timeout=600)
     wanted = known.model.predict(known.strangers)
     np.testing.assert_array_equal(np.load(tmp_path / "decisions.npy"), wanted)
+
+
+# --- fixed decisions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [*FIXED, "default, columns, both", "ids"])
+def test_a_loaded_model_says_how_it_decides(case, tmp_path):
+    """Fixed decisions need no draws; the chances of a fixed model are not stored."""
+    one = fitted(case).model
+    same = there_and_back(one, tmp_path / "fair.model")
+    decisions = "fixed" if case in FIXED else "drawn"
+    assert same.decisions == one.certificate_.decisions == decisions
+    assert same.classifiers_.chosen_together == (decisions == "fixed")
+    assert same.balance_ is None
+    if decisions == "fixed":
+        assert same.mixture_ is None
+        assert same.classifiers_.is_fixed
+        X = fitted(case).strangers
+        ids = [f"other {i}" for i in range(len(X))]
+        np.testing.assert_array_equal(same.predict(X, ids), same.decision_probability(X))
+    else:
+        assert same.mixture_ is same.classifiers_
+        assert not same.classifiers_.is_fixed
+    assert same.certificate_.met_on_average == one.certificate_.met_on_average
+
+
+def counted(sets):
+    """Return everybody's mistakes and numbers of decisions over all these tasks."""
+    wrong, seen = np.zeros(N), np.zeros(N)
+    for classifiers, labels in sets:
+        observed = ~np.isnan(labels)
+        seen += observed.sum(axis=1)
+        wrong += (observed & (classifiers.predict(people()[0]) != labels)).sum(axis=1)
+    return wrong, seen
+
+
+def test_the_balance_goes_on_where_it_was(tmp_path):
+    """Extend, save and load in turn: everybody's mistakes are counted by hand."""
+    X, Y = people()
+    one = model(solver=QUICK).fit(X, Y)
+    sets, names = [(one.classifiers_, Y)], []
+    for call in range(3):
+        one = there_and_back(one, tmp_path / f"{call}.model", extendable=True)
+        labels = people(seed=30 + call, m=3, blanks=0.3)[1]
+        names += [f"{call} {j}" for j in range(3)]
+        later = one.extend(labels, task_names=names[-3:])
+        same = there_and_back(later, tmp_path / "later.model")
+        assert_decides_the_same(later, same, STRANGERS)
+        sets.append((same, labels))
+        wrong, seen = counted(sets)
+        assert one.balance_.names == tuple(names)
+        assert one.balance_.tasks == M + len(names)
+        np.testing.assert_allclose(one.balance_.wrong, [wrong], atol=1e-9)
+        np.testing.assert_allclose(one.balance_.seen, [seen], atol=1e-9)
+        np.testing.assert_allclose(one.balance_.rates, [wrong / seen], atol=1e-9)
+    again = there_and_back(one, tmp_path / "last.model", extendable=True)
+    with pytest.raises(InputError, match=r"counted already.*2 0, 2 1, 2 2"):
+        again.extend(labels, task_names=names[-3:])
+    assert_same_balance(one, again)
+
+
+def test_a_balance_counts_in_the_choice_after_loading(tmp_path):
+    """The same tasks get other classifiers than without a balance."""
+    known, later = fitted("fixed, extended"), people(seed=40, m=20)[1]
+    made = []
+    for balance in (True, False):
+        one = there_and_back(known.model, tmp_path / "fair.model", extendable=True)
+        made.append(one.extend(later, balance=balance).predict(known.X))
+        assert (len(one.balance_.names) > len(known.model.balance_.names)) == balance
+    assert (made[0] != made[1]).any()
+
+
+@pytest.mark.parametrize("case", ["fixed, several kinds, extended", "default, columns, both"])
+def test_another_process_extends_to_the_same_classifiers(case, tmp_path):
+    known = fitted(case)
+    save(known.model, tmp_path / "fair.model", extendable=True)
+    np.save(tmp_path / "Y.npy", known.later)
+    script = (
+        "import sys, numpy as np; from averagefair.persistence import load, save\n"
+        "model, later = load(sys.argv[1]), np.load(sys.argv[2])\n"
+        "save(model.extend(later), sys.argv[3]); save(model, sys.argv[4], extendable=True)"
+    )
+    files = [tmp_path / name for name in ("fair.model", "Y.npy", "later.model", "again.model")]
+    subprocess.run([sys.executable, "-c", script, *map(str, files)], check=True, timeout=600)
+    one = deepcopy(known.model)
+    assert_decides_the_same(one.extend(known.later), load(files[2]), STRANGERS)
+    assert_same_balance(one, load(files[3]))
 
 
 # --- names are checked as before -----------------------------------------------------------------
@@ -415,7 +522,8 @@ def traces(content, values):
 PRIVATE = {
     "regression": {"oracle": None},
     "stumps": {"oracle": StumpOracle()},
-    "columns": {"oracle": StumpOracle(), "solver": QUICK},
+    "columns": {"oracle": StumpOracle(), "solver": QUICK, "decisions": "drawn"},
+    "fixed": {"oracle": StumpOracle(), "solver": QUICK},
     "tasks set aside": {"rate": FalsePositiveRate(holdout_tasks=2)},
 }
 
@@ -433,6 +541,7 @@ def test_people_stand_in_a_file_only_where_that_was_asked_for(params, tmp_path):
     assert not traces(plain, UNEVEN)
     rates = one.individual_rates_[~np.isnan(one.individual_rates_)]
     rates = rates[rates * 8 % 1 != 0]  # multiples of 1/8 may be there for other reasons
+    rates = rates[~np.isin(rates, one.task_weights_)]  # so may the rate of a single mistake
     assert len(set(rates)) > 9
     assert not traces(plain, rates)
     weights = one.mapping_.weights
@@ -447,12 +556,17 @@ def test_people_stand_in_a_file_only_where_that_was_asked_for(params, tmp_path):
     assert traces(whole, UNEVEN) == set(UNEVEN)
     assert all(name.encode() in whole for name in WHO)
     assert not any(labels.tobytes() in whole for labels in Y.T)
+    if one.balance_ is not None:
+        for count in (one.balance_.wrong, one.balance_.seen):
+            assert count.tobytes() in whole
+            assert count.tobytes() not in plain
 
 
+@pytest.mark.parametrize("case", ["default, columns, both", "fixed"])
 @pytest.mark.parametrize("extendable", [False, True])
-def test_a_file_is_arrays_and_a_manifest_and_nothing_else(extendable, tmp_path):
+def test_a_file_is_arrays_and_a_manifest_and_nothing_else(extendable, case, tmp_path):
     path = tmp_path / "fair.model"
-    save(fitted("default, columns, both").model, path, extendable=extendable)
+    save(fitted(case).model, path, extendable=extendable)
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     head = json.loads(content[8 : 8 + length])
@@ -462,8 +576,10 @@ def test_a_file_is_arrays_and_a_manifest_and_nothing_else(extendable, tmp_path):
     assert content[8:9] == b"{"
     stored = {name.split(".")[0] for name in head}
     people_too = {"people", "rule", "mapping"} if extendable else set()
+    people_too |= {"balance"} if extendable and case == "fixed" else set()
     assert stored - {"linear", "constant"} == {"chances", "digest", "task_weights"} | people_too
-    assert ("mapping" in contents(path)[1]) == extendable
+    for name in ("mapping", "balance"):
+        assert (name in contents(path)[1]) == extendable
 
 
 def test_the_manifest_says_where_a_model_comes_from(tmp_path):

@@ -35,6 +35,7 @@ def estimator(**params):
     params = {
         "oracle": StumpOracle(),
         "solver": ColumnGeneration(tol=1e-6, mapping_rounds=3),
+        "decisions": "drawn",
     } | params
     return AverageFairClassifier(random_state=0, **params)
 

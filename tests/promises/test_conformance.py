@@ -31,6 +31,7 @@ from tests.support.promise_table import (
     EXPECTED,
     ROWS,
     Case,
+    assert_fixed,
     assert_kept,
     assert_optimal,
     figures,
@@ -99,6 +100,22 @@ def test_is_met_and_the_certificate_holds_the_optimum(name, rate):
     assert_optimal(promise, here, model, verdict)
     assert model.promise_ == promise == model.certificate_.promise
     assert promise.words() in str(model.certificate_)
+
+
+@pytest.mark.parametrize("rate", ["error", BOTH], ids=str)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fixed_decisions_say_whether_they_keep_it(name, rate):
+    row, promise = example(name)
+    promise = promise if rate == "error" else _easier(promise)
+    here = case(*tables(), rate=rate)
+    model, harm = here.fit(promise, decisions="fixed"), harm_caps(here, promise, None)
+    verdict = row.judge(here.program, promise, harm, False)
+    if assert_fixed(row, promise, here, model, harm) and row.path:
+        # Fixed decisions are chances too, so they are no better than the best chances.
+        assert objective(promise, here, model) >= verdict.optimum - 1e-5
+    assert model.certificate_.met_on_average
+    assert model.certificate_.lower <= verdict.highest + 1e-6
 
 
 def _easier(promise):
@@ -238,10 +255,12 @@ class TestAFittedModel:
         np.testing.assert_array_equal(
             np.asarray(model.decision_probability(X_frame)), fitted(name).decision_probability(X)
         )
-        assert _without_seconds(model) == _without_seconds(fitted(name))
+        assert _figures(model) == _figures(fitted(name))
 
+    @pytest.mark.parametrize("decisions", ["drawn", "fixed"])
     @pytest.mark.parametrize("library", ["torch", "array_api_strict", "cupy"])
-    def test_array_libraries(self, name, library):
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_array_libraries(self, name, library, decisions):
         xp = known(library)
         people = make_synthetic(n=40, m=8, n_holdout=10, m_holdout=2, random_state=1)
         row, promise = example(name)
@@ -250,14 +269,18 @@ class TestAFittedModel:
             promise=promise,
             oracle=RegressionOracle(),
             solver=ColumnGeneration(max_rounds=12, mapping_rounds=2),
+            decisions=decisions,
             random_state=0,
         )
         there = clone(model).fit(xp.asarray(people.X), xp.asarray(people.Y))
         here = clone(model).fit(people.X, people.Y)
         rates = plain_rates(people.Y.astype(float), there.decision_probability(people.X), "error")
         np.testing.assert_allclose(there.individual_rates_, rates, atol=1e-9)
-        assert there.certificate_.met
-        assert here.certificate_.met
+        assert there.certificate_.met_on_average
+        assert here.certificate_.met_on_average
+        if decisions == "fixed":
+            made = there.predict(people.X)
+            np.testing.assert_array_equal(there.decision_probability(people.X), made)
         reached = row.figure(promise, [(rates, np.ones(40))])
         assert there.certificate_.reached == pytest.approx(reached, abs=1e-9)
         # Ties may be broken differently, and the runs are cut short.
@@ -286,13 +309,17 @@ def _regression(name):
         promise=_easier(example(name)[1]),
         oracle=RegressionOracle(),
         solver=ColumnGeneration(max_rounds=40, mapping_rounds=5),
+        decisions="drawn",
         random_state=0,
     )
     return model.fit(*tables())
 
 
-def _without_seconds(model):
-    return {k: v for k, v in model.certificate_.to_dict().items() if k != "seconds"}
+def _figures(model):
+    """Return the certificate's figures, but for the time and one draw, which has tasks' names."""
+    facts = model.certificate_.to_dict()
+    del facts["seconds"], facts["by_decisions"]
+    return facts
 
 
 @pytest.mark.parametrize("harmless", [None, HARMLESS])
@@ -308,6 +335,7 @@ def test_the_path_is_monotone_along_its_own_parameter(name, harmless):
         promise=promise,
         oracle=StumpOracle(),
         solver=ColumnGeneration(tol=1e-7, mapping_rounds=3),
+        decisions="drawn",
         random_state=0,
     )
     assert curve.values == tuple(sorted(row.path))

@@ -19,6 +19,7 @@ from tests.support.promise_programs import FullProgram, plain_worst_off
 from tests.support.promise_table import (
     ROWS,
     Verdict,
+    assert_fixed,
     assert_kept,
     assert_optimal,
     draw_against,
@@ -29,6 +30,8 @@ from tests.support.promise_table import (
 )
 
 FEW, MANY = 100, 3200
+# The choice of fixed decisions takes longer than the solution of so small a problem.
+FEW_FIXED = 15
 # Within this of what is possible, a promise may be kept or refused.
 BORDER = 1e-5
 
@@ -100,6 +103,23 @@ def test_the_optimum_is_found_and_certified(name, harmless):
     assert counts["solved"] > 0.6 * FEW
     # The draws must try what cannot be kept.
     assert counts["impossible"] > 0 or not (harmless or ROWS[name].impossible)
+
+
+@pytest.mark.parametrize("harmless", [False, True], ids=["alone", "no harm"])
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fixed_decisions_say_whether_they_keep_the_promise(name, harmless):
+    kept = []
+    for seed in range(FEW, FEW + FEW_FIXED):
+        case, promise, against, harm, verdict = draw_problem(ROWS[name], name, harmless, seed)
+        if verdict.excess > 0.0:
+            continue
+        model = case.fit(promise, against, decisions="fixed")
+        kept.append(assert_fixed(ROWS[name], promise, case, model, harm))
+        if kept[-1] and ROWS[name].path:
+            # Fixed decisions are chances too, so they are no better than the best chances.
+            assert objective(promise, case, model) >= verdict.optimum - 1e-5, seed
+    assert sum(kept) > 0.3 * len(kept) > 0
 
 
 def test_a_new_row_that_a_warm_start_breaks():
@@ -302,6 +322,34 @@ class TestTheJudge:
         for other in (verdict.optimum - 1e-3, verdict.highest + 1e-3):
             with pytest.raises(AssertionError):
                 assert_optimal(promise, case, model, Verdict(0.0, other, other))
+
+    @pytest.mark.parametrize("name", ROWS)
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_rejects_false_words_about_fixed_decisions(self, name, monkeypatch):
+        row = ROWS[name]
+        case, promise, _, harm, _ = next(
+            found
+            for found in (draw_problem(row, name, False, seed) for seed in range(50))
+            if found[-1].excess == 0 and found[-1].highest > 0.05
+        )
+        model = case.fit(promise, decisions="fixed")
+        kept = assert_fixed(row, promise, case, model, harm)
+        known, error = model.certificate_, model.error_
+        lies = [replace(known, reached=known.reached + 1e-3)]
+        if hasattr(promise, "beta"):
+            # Everybody is outside, or nobody is.
+            lies.append(replace(known, outside=float(kept)))
+        for lie in lies:
+            model.certificate_ = lie
+            with pytest.raises(AssertionError):
+                assert_fixed(row, promise, case, model, harm)
+        model.certificate_, model.error_ = known, error + 1e-3
+        with pytest.raises(AssertionError):
+            assert_fixed(row, promise, case, model, harm)
+        model.error_ = error
+        monkeypatch.setattr(model, "decision_probability", lambda X: np.full(case.Y.shape, 0.5))
+        with pytest.raises(AssertionError, match="drawn"):
+            assert_fixed(row, promise, case, model, harm)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -4,10 +4,11 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
-from averagefair import AverageFairClassifier, RegressionOracle, Status, frontier, held_out
+from averagefair import AverageFairClassifier, RegressionOracle, Status, held_out
 from averagefair.oracles import default_oracle
 from tests.support.generated import (
     COLUMNS,
@@ -15,12 +16,12 @@ from tests.support.generated import (
     FEW_COLUMNS,
     alphas,
     chances,
+    curve_of,
     exact,
     fit,
     holds,
     kinds_of,
     oracles,
-    quietly,
     rates,
     solvers,
     worlds,
@@ -52,6 +53,23 @@ def test_every_number_is_one(world, rate, alpha, oracle, solver):
     assert set(np.unique(model.predict(world.X))) <= {0, 1}
 
 
+@holds(world=worlds(), rate=rates, alpha=alphas, oracle=oracles, solver=solvers)
+def test_fixed_decisions_are_what_is_decided_and_measured(world, rate, alpha, oracle, solver):
+    model = fit(world, rate=rate, alpha=alpha, oracle=oracle, solver=solver, decisions="fixed")
+    assert_honest(model, world, rate)
+    assert_finite(model, world, rate, exact=getattr(oracle, "exact", False))
+    found, known = chances(model, world), model.certificate_
+    np.testing.assert_array_equal(model.predict(world.X).reshape(found.shape), found)
+    assert fair_within(world, found, rate, alpha + 1e-6) or not known.met
+    assert known.met or not fair_within(world, found, rate, alpha)
+    # What the chances reach is that of a model that draws, on average.
+    drawn = fit(world, rate=rate, alpha=alpha, oracle=oracle, solver=solver)
+    assert known.by_chances.to_dict() == pytest.approx(
+        drawn.certificate_.by_chances.to_dict(), abs=1e-12, nan_ok=True
+    )
+    assert known.met_on_average == drawn.certificate_.met
+
+
 @holds(world=worlds(), rate=rates, alpha=alphas, oracle=oracles)
 def test_column_generation_keeps_everybody_within_alpha(world, rate, alpha, oracle):
     model = fit(world, rate=rate, alpha=alpha, oracle=oracle, solver=FEW_COLUMNS)
@@ -63,11 +81,19 @@ def test_column_generation_keeps_everybody_within_alpha(world, rate, alpha, orac
     assert off.max(initial=0) <= alpha + 1e-6
 
 
-@holds(world=worlds(), rate=rates, alpha=alphas, oracle=oracles, solver=solvers)
-def test_met_is_said_where_it_is_so_and_a_miss_is_warned_of(world, rate, alpha, oracle, solver):
-    model = AverageFairClassifier(
-        rate=rate, alpha=alpha, oracle=oracle, solver=solver, random_state=0
-    )
+@holds(
+    world=worlds(),
+    rate=rates,
+    alpha=alphas,
+    oracle=oracles,
+    solver=solvers,
+    decisions=st.sampled_from(["fixed", "drawn"]),
+)
+def test_met_is_said_where_it_is_so_and_a_miss_is_warned_of(
+    world, rate, alpha, oracle, solver, decisions
+):
+    own = {"oracle": oracle, "solver": solver, "decisions": decisions, "random_state": 0}
+    model = AverageFairClassifier(rate=rate, alpha=alpha, **own)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model.fit(world.X, world.Y, world.people, world.tasks)
@@ -152,18 +178,7 @@ def test_bounded_influence_is_the_penalised_problem(world, rate, alpha, name, in
 @holds(0.6, world=worlds(5, 3), rate=rates, name=exact, grid=some_alphas)
 def test_a_larger_alpha_never_costs_more(world, rate, name, grid):
     oracle, decide = EXACT[name]
-    curve = quietly(
-        frontier,
-        world.X,
-        world.Y,
-        grid,
-        rate=rate,
-        oracle=oracle,
-        solver=COLUMNS,
-        random_state=0,
-        sample_weight=world.people,
-        task_weight=world.tasks,
-    )
+    curve = curve_of(world, grid, rate=rate, oracle=oracle)
     assert list(curve.values) == sorted(grid)
     errors = [point.error for point in curve]
     assert all(b <= a + 1e-6 for a, b in pairwise(errors))
@@ -177,18 +192,8 @@ def test_a_larger_alpha_never_costs_more(world, rate, name, grid):
 
 @holds(0.25, world=worlds(5, 3), rate=rates, grid=some_alphas, least_squares=st.booleans())
 def test_a_larger_alpha_never_costs_more_with_a_heuristic_oracle(world, rate, grid, least_squares):
-    curve = quietly(
-        frontier,
-        world.X,
-        world.Y,
-        grid,
-        rate=rate,
-        oracle=RegressionOracle() if least_squares else default_oracle(),
-        solver=FEW_COLUMNS,
-        random_state=0,
-        sample_weight=world.people,
-        task_weight=world.tasks,
-    )
+    oracle = RegressionOracle() if least_squares else default_oracle()
+    curve = curve_of(world, grid, rate=rate, oracle=oracle, solver=FEW_COLUMNS)
     errors = [point.error for point in curve]
     assert all(b <= a + 1e-6 for a, b in pairwise(errors))
     for point in curve:
@@ -199,18 +204,7 @@ def test_a_larger_alpha_never_costs_more_with_a_heuristic_oracle(world, rate, gr
 @holds(0.6, world=worlds(5, 3), rate=rates, name=exact, alpha=st.sampled_from([0.02, 0.1, 0.2]))
 def test_coin_flips_are_what_mixing_them_in_comes_to_and_never_better(world, rate, name, alpha):
     oracle, _ = EXACT[name]
-    curve = quietly(
-        frontier,
-        world.X,
-        world.Y,
-        [alpha],
-        rate=rate,
-        oracle=oracle,
-        solver=COLUMNS,
-        random_state=0,
-        sample_weight=world.people,
-        task_weight=world.tasks,
-    )
+    curve = curve_of(world, [alpha], rate=rate, oracle=oracle)
     free, point = fit(world, rate=rate, alpha=0.5, oracle=oracle), curve[0]
     held = constrained(world, rate)
 

@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from averagefair import (
     AverageFairClassifier,
@@ -83,7 +84,9 @@ def learned(rate="error", blanks=0.0, **options):
     Y[np.random.default_rng(0).random(Y.shape) < blanks] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedRateWarning)
-        curve = frontier(people.X, Y, ALPHAS, rate=rate, solver=QUICK, random_state=0, **options)
+        # 12 tasks are too few for fixed decisions that keep the small alphas.
+        options = {"solver": QUICK, "random_state": 0, "decisions": "drawn"} | options
+        curve = frontier(people.X, Y, ALPHAS, rate=rate, **options)
     return people, Y, curve
 
 
@@ -218,6 +221,68 @@ def test_a_task_without_labels_has_no_error():
     assert np.flatnonzero(np.isnan(task_errors(curve[0].model.classifiers_, sample))) == [3]
 
 
+@pytest.fixture(scope="module")
+def fixed():
+    """A curve with fixed decisions, and its page."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the small alphas are not kept
+        people, Y, curve = learned(decisions="fixed")
+    text = frontier_report(curve, Y, measured=generalisation(curve, **held_out_parts(people)))
+    return people, Y, curve, text
+
+
+def test_a_page_of_fixed_decisions_shows_what_is_decided(fixed):
+    people, Y, curve, text = fixed
+    data = Page(text).data("frontier-data")
+    for place, point in enumerate(curve):
+        decisions = point.model.predict(people.X)
+        rates = np.abs(Y - decisions).mean(axis=1)
+        assert data["points"][place]["error"] == pytest.approx(rates.mean(), abs=1e-9)
+        assert data["points"][place]["spread"] == pytest.approx(np.ptp(rates), abs=1e-9)
+        worst = data["rates"][0]["worst_off"][place]
+        np.testing.assert_allclose(worst["rate"], np.sort(rates)[::-1][:WORST], atol=1e-9)
+        per_task = (Y != decisions).mean(axis=0)
+        np.testing.assert_allclose(data["task_errors"][place], per_task, atol=1e-6)
+
+
+def test_beside_it_stands_what_the_chances_reach(fixed, whole):
+    """The chances are those of the same curve with drawn decisions."""
+    *_, text = fixed
+    _, drawn, *_ = whole
+    page_ = Page(text)
+    data = page_.data("frontier-data")
+    start = data["start"]
+    assert data["fixed"] is True
+    for shown, point in zip(data["points"], drawn, strict=True):
+        for name in ("error", "spread"):
+            wanted = point.to_dict()[name]
+            assert shown["by_chances"][name] == pytest.approx(wanted, abs=1e-9)
+            assert float(shown["shown"][f"chance_{name}"][1]) == pytest.approx(wanted, abs=1e-9)
+            assert f"{wanted:.4f}" in page_.text  # in the table of the curve
+    for name in ("error", "spread"):
+        (figure,) = page_.find(data_figure=f"chance_{name}")
+        assert float(figure["data-value"]) == data["points"][start]["by_chances"][name]
+        assert f"{name} by chances" in page_.text
+
+
+def test_words_about_draws_are_those_of_the_decisions(fixed, whole):
+    pages = {"fixed": Page(fixed[3]), "drawn": Page(whole[3])}
+    words = {
+        "Fixed: each task has one classifier, and nothing is drawn.": "fixed",
+        "One is chosen for each task, for everybody.": "fixed",
+        "on average over draws": "fixed",
+        "On new tasks, the figures are averages over draws": "fixed",
+        "each decision draws one of them": "drawn",
+        "the rate is the average over draws": "drawn",
+    }
+    for said, kind in words.items():
+        other = "drawn" if kind == "fixed" else "fixed"
+        assert said in pages[kind].text
+        if said != "on average over draws":
+            assert said not in pages[other].text
+    assert not pages["drawn"].find(data_figure="chance_error")
+
+
 def test_held_out_curves_are_those_of_generalisation(whole):
     people, curve, _, text = whole
     corners = Page(text).data("frontier-data")["corners"]
@@ -233,7 +298,7 @@ def test_held_out_curves_are_those_of_generalisation(whole):
 
 
 def curve_of(promise, values, people, **options):
-    made = {"promise": promise, "solver": QUICK, "random_state": 0, **options}
+    made = {"promise": promise, "solver": QUICK, "random_state": 0, "decisions": "drawn", **options}
     return frontier(people.X, people.Y, values, **made)
 
 
@@ -421,7 +486,7 @@ def test_a_curve_of_many_people_is_a_small_file():
     X = rng.normal(size=(100_000, 2))
     Y = X @ rng.normal(size=(2, 3)) + rng.normal(size=(100_000, 3)) > 0
     few = ColumnGeneration(max_rounds=3, mapping_rounds=3)
-    curve = frontier(X, Y, [0.1, 0.3], solver=few, random_state=0)
+    curve = frontier(X, Y, [0.1, 0.3], solver=few, random_state=0, decisions="drawn")
     assert len(frontier_report(curve, Y).encode()) < 1_000_000
 
 

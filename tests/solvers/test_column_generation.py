@@ -311,7 +311,7 @@ class TestTrouble:
         X, Y = labelled()
         counts = answers_after_each_round(X, Y, Counting(oracle))
         oracle = Counting(oracle, at, KeyboardInterrupt())
-        model = AverageFairClassifier(alpha=0.05, oracle=oracle, random_state=0)
+        model = AverageFairClassifier(alpha=0.05, oracle=oracle, decisions="drawn", random_state=0)
         if at <= counts[0]:
             with pytest.raises(KeyboardInterrupt):
                 model.fit(X, Y)

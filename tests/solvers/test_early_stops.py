@@ -63,8 +63,8 @@ def by_coin_flips(X, Y, rate, alpha, beta):
 def quietly(X, Y, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {"oracle": RegressionOracle(), "random_state": 0} | options
-        return AverageFairClassifier(**options).fit(X, Y)
+        known = {"oracle": RegressionOracle(), "decisions": "drawn", "random_state": 0}
+        return AverageFairClassifier(**(known | options)).fit(X, Y)
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -133,7 +133,13 @@ def test_a_curve_that_is_cut_short_beats_coin_flips_at_every_point(oracle):
     alphas = [0.02, 0.05, 0.1, 0.2]
     with pytest.warns(ConvergenceWarning, match=NOT_CONVERGED):
         curve = frontier(
-            X, Y, alphas, beta=0.1, oracle=oracle, solver=ColumnGeneration(time_limit=1e-9)
+            X,
+            Y,
+            alphas,
+            beta=0.1,
+            oracle=oracle,
+            solver=ColumnGeneration(time_limit=1e-9),
+            decisions="drawn",
         )
     for point in curve:
         assert point.certificate.met

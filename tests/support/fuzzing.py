@@ -263,6 +263,7 @@ OPTIONS = {
     "--title --alphas --time-limit",
     "predict": "--id --trust",
     "extend": "--tasks --id --trust",
+    "export": "--trust",
     "audit": "--id --tasks --ignore --rate --groups --group-columns --alpha --beta --confidence "
     "--fail-above --fail-on --people --title --seed -o",
     "theory": "--nu --delta --m --beta --features --rho-min --alpha --n",
@@ -273,6 +274,7 @@ FLAGS = {
     "frontier": "--extendable --quiet --json",
     "predict": "--probabilities --json",
     "extend": "--json",
+    "export": "--json",
     "audit": "--common-people --skip-undecided --json",
     "theory": "--json",
     "demo": "--quiet --json",
@@ -292,6 +294,7 @@ BASE = {
     ],
     "predict": ["fair.model", "people.csv", "-o", "out.csv"],
     "extend": ["fair.model", "new_labels.csv", "-o", "out.model"],
+    "export": ["fair.model", "-o", "out.csv"],
     "audit": ["labels.csv", "decisions.csv", "--id", "person", "-o", "out.html"],
     "theory": ["--alpha", "0.1", "--n", "100"],
     # A demo that runs takes seconds, so one argument is always wrong.
@@ -311,6 +314,7 @@ def command(rng):
                 "predict",
                 "predict",
                 "extend",
+                "export",
                 "audit",
                 "audit",
                 "theory",

@@ -26,6 +26,7 @@ from averagefair import (
     RegressionOracle,
     StumpOracle,
     UndefinedRateWarning,
+    frontier,
 )
 from averagefair.oracles import default_oracle
 from tests.support.judges import stump_decisions
@@ -252,14 +253,22 @@ def quietly(work, *args, **options):
 
 
 def fit(world, X=None, Y=None, *, ids=None, **params):
-    """Fit a world; ``X`` and ``Y`` are its own data in another form."""
-    model = AverageFairClassifier(**({"random_state": 0, "solver": COLUMNS} | params))
+    """Fit a world; ``X`` and ``Y`` are its own data in another form. Decisions are drawn."""
+    known = {"random_state": 0, "solver": COLUMNS, "decisions": "drawn"}
+    model = AverageFairClassifier(**(known | params))
     return refit(model, world, X, Y, ids)
 
 
 def refit(model, world, X=None, Y=None, ids=None):
     X, Y = world.X if X is None else X, world.Y if Y is None else Y
     return quietly(model.fit, X, Y, world.people, world.tasks, ids)
+
+
+def curve_of(world, grid, **params):
+    """Return the curve of a world. Decisions are drawn."""
+    known = {"random_state": 0, "solver": COLUMNS, "decisions": "drawn"}
+    weights = {"sample_weight": world.people, "task_weight": world.tasks}
+    return quietly(frontier, world.X, world.Y, grid, **(known | params), **weights)
 
 
 def chances(model, world):

@@ -5,7 +5,8 @@ must still read it. Run this for a new version only:
 
     python -m tests.support.golden_files tests/persistence/golden/v2
 
-While the version is not released yet, ``--again`` writes its folder again.
+While the version is not released yet, ``--again`` writes its folder again, and ``--add`` writes
+only what it lacks.
 """
 
 import json
@@ -41,6 +42,9 @@ STORED = {
     "exceptions": ("beta", False),
     "influence": ("influence", False),
     "nested": ("portfolio of portfolios", False),
+    "fixed": ("fixed, extended", True),
+    "fixed-both-rates": ("fixed, blanks, both rates", True),
+    "fixed-names": ("fixed, pandas tables", False),
 }
 # The same for scikit-learn's classifiers; only a few, because each takes 16 kB.
 TREE = DecisionTreeClassifier(max_depth=2)
@@ -75,17 +79,29 @@ def facts(model):
         "draws": model.predict(STRANGERS, ids=[f"id {one}" for one in range(len(STRANGERS))])
         .ravel()
         .tolist(),
-        **({"certificate": str(model.certificate_)} if hasattr(model, "certificate_") else {}),
+        **(facts_of_model(model) if hasattr(model, "certificate_") else {}),
     }
 
 
-def main(folder, again=False):
-    """Write all files into a folder; it must not exist unless it is to be written again."""
+def facts_of_model(model):
+    """Return what else must not change of a model: its figures, and the balance it went on with."""
+    balance = getattr(model, "balance_", None)
+    known = {"certificate": str(model.certificate_), "decisions": model.certificate_.decisions}
+    if balance is not None:
+        parts = {"wrong": balance.wrong.tolist(), "seen": balance.seen.tolist()}
+        known["balance"] = {**parts, "tasks": balance.tasks, "names": list(balance.names)}
+    return known
+
+
+def main(folder, *, again=False, add=False):
+    """Write all files into a folder; it must not exist unless files are written again or added."""
     if again and folder.exists():
         shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    told = {}
+    folder.mkdir(parents=True, exist_ok=add)
+    told = json.loads((folder / "facts.json").read_text()) if add else {}
     for name, (case, extendable) in (STORED | SMALL).items():
+        if name in told:
+            continue
         known = Case(**case) if name in SMALL else fitted(case)
         save(known.model, folder / f"{name}.model", extendable=extendable)
         told[name] = facts(known.model)
@@ -95,6 +111,8 @@ def main(folder, again=False):
             told[name]["later labels"] = [[*row] for row in _cells(known.later)]
             told[f"{name}-later"] = facts(later)
     for name, make in PER_TASK.items():
+        if name in told:
+            continue
         save(make(), folder / f"{name}.model")
         told[name] = facts(make())
     (folder / "facts.json").write_text(json.dumps(told) + "\n")
@@ -107,4 +125,4 @@ def _cells(table):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(Path(sys.argv[1]), again="--again" in sys.argv)
+    main(Path(sys.argv[1]), again="--again" in sys.argv, add="--add" in sys.argv)

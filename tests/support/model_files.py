@@ -97,12 +97,31 @@ CASES = {
     "pandas, one named column": {"table": "pandas", "flat": True},
     "pandas, tasks set aside": {"table": "pandas", "rate": FalsePositiveRate(holdout_tasks=2)},
 }
+STUMPS_AND_TREES = Portfolio([StumpOracle(), WeightedOracle(DecisionTreeClassifier(max_depth=2))])
+FIXED = {
+    "fixed": {"solver": QUICK},
+    "fixed, gradient": {},
+    "fixed, blanks, both rates": {"blanks": 0.3, "rate": ["false_positive", "false_negative"]},
+    "fixed, weights": {"sample_weight": UNEVEN, "task_weight": np.arange(M)},
+    "fixed, tasks set aside": {"rate": FalsePositiveRate(holdout_tasks=2)},
+    "fixed, outside rho": {"rate": ErrorRate(rho=np.linspace(0.2, 0.9, N))},
+    "fixed, one dimension": {"flat": True, "oracle": StumpOracle()},
+    "fixed, several kinds": {"oracle": STUMPS_AND_TREES},
+    "fixed, pandas tables": {"table": "pandas", "solver": QUICK},
+    "fixed, extended": {"solver": QUICK, "extended": 2},
+    "fixed, several kinds, extended": {"oracle": STUMPS_AND_TREES, "extended": 1},
+}
+CASES |= {name: {"decisions": "fixed", **case} for name, case in FIXED.items()}
 
 
 class Case:
-    """A fitted model with its training data, in the form they were given."""
+    """A fitted model with its training data, in the form they were given.
 
-    def __init__(self, *, blanks=0.0, flat=False, table=None, **params):
+    Decisions are drawn by default: most tests are about the chances. ``extended`` is how often the
+    model is extended to later tasks, which count in its balance.
+    """
+
+    def __init__(self, *, blanks=0.0, flat=False, table=None, extended=0, **params):
         options = {
             name: params.pop(name)
             for name in ("sample_weight", "task_weight", "ids")
@@ -118,7 +137,11 @@ class Case:
             self.Y = self.labels[:, 0] if table is None else self.Y[TASKS[0]]
         self.strangers = make(STRANGERS, FEATURES, STRANGE_IDS)
         self.table, self.rate = table, params.get("rate", "error")
-        self.model = model(**({"solver": rounds(8)} | params)).fit(self.X, self.Y, **options)
+        params = {"solver": rounds(8), "decisions": "drawn"} | params
+        self.model = model(**params).fit(self.X, self.Y, **options)
+        for call in range(extended):
+            names = [f"task {j} of call {call}" for j in range(2)]
+            self.model.extend(people(seed=20 + call, m=2, blanks=0.2)[1], task_names=names)
 
 
 @cache

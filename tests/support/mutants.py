@@ -55,6 +55,10 @@ FILES = {
     "chances by task": (lambda: by_task("default, gradient, error"), {}),
     "joined tasks": (lambda: joined("portfolio"), {}),
     "tasks set aside": (lambda: fitted("pandas, tasks set aside").model, {"extendable": True}),
+    "fixed, extended": (
+        lambda: fitted("fixed, several kinds, extended").model,
+        {"extendable": True},
+    ),
     "splines, extendable": (lambda: mapped(SplineTransformer(n_knots=3)), {"extendable": True}),
     "kernel": (
         lambda: mapped(make_pipeline(StandardScaler(), Nystroem(n_components=5, random_state=0))),

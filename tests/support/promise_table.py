@@ -256,9 +256,10 @@ class Case:
         return found[:, 0] if isinstance(self.rate, str) else found
 
     def fit(self, promise, against=None, **params):
-        """Fit by column generation, almost to optimality."""
+        """Fit by column generation, almost to optimality. Decisions are drawn."""
         params = {
             "solver": ColumnGeneration(tol=TOLERANCE, mapping_rounds=3),
+            "decisions": "drawn",
             "random_state": 0,
         } | params
         model = AverageFairClassifier(promise=promise, rate=self.rate, oracle=self.oracle, **params)
@@ -357,6 +358,27 @@ def assert_kept(row, promise, case, model, harm):
         assert abs(known.harm - over) < 1e-8
     else:
         assert np.isnan(known.harm)
+
+
+def assert_fixed(row, promise, case, model, harm):
+    """Check fixed decisions and what is said about them; return whether they keep the promise."""
+    decisions = np.asarray(model.predict(case.X)).reshape(case.Y.shape)
+    chances = np.asarray(model.decision_probability(case.X)).reshape(case.Y.shape)
+    np.testing.assert_array_equal(chances, decisions, "some decisions are drawn")
+    error = plain_error(case.Y, decisions, case.tasks, case.people)
+    assert abs(model.error_ - error) < 1e-9, "the error is not that of the decisions"
+    rates, lines = figures(case, model)
+    known, reached = model.certificate_, row.figure(promise, lines)
+    assert abs(known.reached - reached) < 1e-8, f"reached {reached}, not {known.reached}"
+    kept = True
+    if promise.parameter and not promise.less_is_easier:
+        kept = reached <= promise.value + 1e-6
+    if harm is not None:
+        over = (rates - harm).max(initial=0.0)
+        assert abs(known.harm - over) < 1e-8
+        kept = kept and over <= 1e-6
+    assert known.met == kept, f"the certificate says {known.met}"
+    return bool(kept)
 
 
 def objective(promise, case, model):

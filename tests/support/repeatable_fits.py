@@ -1,7 +1,8 @@
 """Fits with digests of all their bits, to be repeated under other circumstances.
 
 As a program, it runs the fits named on its command line and prints their names and digests as JSON.
-Its first argument is "idle", "busy" or "side by side".
+Its first argument is "idle", "busy" or "side by side". Decisions are made as each solver does by
+default: fixed by column generation, drawn by exponentiated gradient.
 """
 
 import json
@@ -91,7 +92,11 @@ def contents(model, strangers):
     linear = [one for one in mixture.hypotheses if hasattr(one, "coefficients")]
     stumps = [one for one in mixture.hypotheses if hasattr(one, "thresholds")]
     history = [model.history_[name] for name in model.history_.dtype.names]
-    return {
+    balance = model.balance_
+    counts = (
+        {} if balance is None else {"balance": balance.wrong.tobytes() + balance.seen.tobytes()}
+    )
+    return counts | {
         "certificate": repr(certificate).encode(),
         "rates": np.asarray(model.individual_rates_).tobytes(),
         "common rate": repr(model.common_rate_).encode(),

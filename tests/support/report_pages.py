@@ -62,7 +62,8 @@ def population(n=80, m=12, n_new=130, m_new=30, people="person {}", tasks="task 
 def fixture_whole(save):
     """A curve with everything on its page."""
     X, Y, held_out, groups = population()
-    curve = frontier(X, Y, ALPHAS, solver=QUICK, random_state=0)
+    # 12 tasks are too few for fixed decisions that keep the small alphas.
+    curve = frontier(X, Y, ALPHAS, solver=QUICK, random_state=0, decisions="drawn")
     model = curve[CHOICE].model
     found = model.audit(
         held_out["X_new"],

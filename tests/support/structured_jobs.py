@@ -65,7 +65,8 @@ def judge(path, thorough=False, read=load):
 def held_by_model(found):
     """Return the scikit-learn objects of a model."""
     mixture = found.classifiers_
-    classifiers = [getattr(one, "classifiers", []) for one in mixture.hypotheses]
+    members = [it for one in mixture.hypotheses for it in getattr(one, "hypotheses", [one])]
+    classifiers = [getattr(one, "classifiers", []) for one in members]
     transformer = mixture.feature_map and mixture.feature_map.transformer
     return [classifiers, transformer, found.oracle, found.mapping_ and found.mapping_.oracle]
 

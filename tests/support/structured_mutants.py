@@ -1,6 +1,7 @@
 """Model files whose scikit-learn parts were changed by an attacker who knows scikit-learn.
 
-Every class that a file may hold is in one of the ``MODELS``. A mutant is such a file with one
+Every class that a file may hold is in one of the ``MODELS``. ``FORGED`` changes the manifest and
+the arrays of a model with fixed decisions and a balance. Every other mutant is such a file with one
 change: an attribute that is inconsistent, extra or missing, a false size, another type of array,
 the tree of another model, a number of workers. The digest is computed again, so that only the
 contents show the change.
@@ -67,7 +68,17 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.tree._tree import Tree
 
-from averagefair import Checkpoint, FeatureMap, RegressionOracle
+from averagefair import (
+    Checkpoint,
+    FeatureMap,
+    Mixture,
+    Portfolio,
+    RegressionOracle,
+    Sample,
+    StumpOracle,
+    WeightedOracle,
+)
+from averagefair.game.per_task_choice import choose_per_task
 from averagefair.persistence import save
 from averagefair.persistence.fitted_contents import each_part, short_name, type_name
 from tests.support.model_files import contents
@@ -146,8 +157,17 @@ if hasattr(sklearn.calibration, "_TemperatureScaling"):
     CLASSIFIERS["calibrated by temperature"] = CalibratedClassifierCV(
         GaussianNB(), cv=2, method="temperature"
     )
-MODELS = [*CLASSIFIERS, *MAPS]
-EXTENDED = ("tree", "boosting", "categories", "bayes, categories", "network", "votes", "picked")
+MODELS = [*CLASSIFIERS, *MAPS, "fixed"]
+EXTENDED = (
+    "fixed",
+    "tree",
+    "boosting",
+    "categories",
+    "bayes, categories",
+    "network",
+    "votes",
+    "picked",
+)
 
 
 def sample(d=3, n=24, seed=0):
@@ -161,9 +181,26 @@ def sample(d=3, n=24, seed=0):
 
 def learned(kind, d=3):
     """Return a model with the classifier or the map of that name."""
+    if kind == "fixed":
+        return chosen(d)
     linear = RegressionOracle(l2=0.1)
     oracle = FeatureMap(MAPS[kind], linear) if kind in MAPS else CLASSIFIERS[kind]
     return model(oracle=oracle, solver=rounds(1)).fit(*sample(d))
+
+
+def chosen(d=3):
+    """Return a model with fixed decisions of several kinds, and a balance of later tasks too."""
+    X, Y = sample(d)
+    oracles = Portfolio([StumpOracle(), WeightedOracle(TREE)])
+    one = model(oracle=oracles, solver=rounds(2), decisions="fixed").fit(X, Y)
+    stumps, trees = (
+        model(oracle=oracle, solver=rounds(1)).fit(X, Y).classifiers_.hypotheses[0]
+        for oracle in (StumpOracle(), TREE)
+    )
+    either = choose_per_task([stumps, trees], [0, 1])
+    one.classifiers_ = Mixture.fixed(either, Sample(X, Y), one.seed_)
+    one.extend(people(seed=5, n=len(X), m=2)[1], task_names=["later 0", "later 1"])
+    return one
 
 
 def write_models(folder):
@@ -691,6 +728,113 @@ def _first_tree(schema):
     raise LookupError
 
 
+def _array_of(name, change):
+    return lambda arrays, head: arrays.update({name: change(arrays[name])})
+
+
+def _without_array(name):
+    def change(arrays, head):
+        del arrays[name]
+
+    return change
+
+
+def _entry(*place, value):
+    """Return a change of one entry of the manifest; ``value`` may be a function of the old."""
+
+    def change(arrays, head):
+        *above, last = place
+        for key in above:
+            head = head[key]
+        head[last] = value(head[last]) if callable(value) else value
+
+    return change
+
+
+def _reach(name, **more):
+    return _entry("certificate", name, value=lambda old: old | more)
+
+
+def _nan_in(array):
+    array = array.copy()
+    array[0, 0] = np.nan
+    return array
+
+
+def _more_wrong(arrays, head):
+    arrays["balance.wrong"] = arrays["balance.seen"] + 1.0
+
+
+def _less_seen(arrays, head):
+    arrays["balance.seen"] = -arrays["balance.seen"]
+    arrays["balance.wrong"] = 2.0 * arrays["balance.seen"]
+
+
+def _without_figure(name):
+    def change(arrays, head):
+        del head["certificate"][name]["spread"]
+
+    return change
+
+
+FORGED = {
+    "fewer than no mistakes": _array_of("balance.wrong", lambda wrong: -wrong - 1.0),
+    "more mistakes than decisions": _more_wrong,
+    "fewer than no decisions": _less_seen,
+    "endless decisions": _array_of("balance.seen", lambda seen: seen * np.inf),
+    "more decisions than can be counted": _array_of("balance.seen", lambda seen: seen + 1e300),
+    "mistakes that are no numbers": _array_of("balance.wrong", _nan_in),
+    "decisions that are no numbers": _array_of("balance.seen", _nan_in),
+    "mistakes of fewer people": _array_of("balance.wrong", lambda wrong: wrong[:, 1:]),
+    "decisions of no rate": _array_of("balance.seen", lambda seen: seen[:0]),
+    "decisions of two rates": _array_of("balance.seen", lambda seen: np.vstack([seen, seen])),
+    "mistakes in a row": _array_of("balance.wrong", np.ravel),
+    "whole mistakes": _array_of("balance.wrong", lambda wrong: wrong.astype(np.int64)),
+    "no mistakes": _without_array("balance.wrong"),
+    "no decisions": _without_array("balance.seen"),
+    **{
+        f"a balance over {tasks!r} tasks": _entry("balance", "tasks", value=tasks)
+        for tasks in (np.nan, np.inf, -1, True, None, "4", [4], 2**53, 10**400)
+    },
+    **{
+        f"a balance with {names!r} for names": _entry("balance", "names", value=names)
+        for names in (None, "later", [1], [None], [["later"]], {"later": 1}, 3)
+    },
+    **{
+        f"{balance!r} for a balance": _entry("balance", value=balance)
+        for balance in ([], {}, "balance", 4, True, False, {"tasks": 4}, {"names": []})
+    },
+    "a balance of drawn decisions": _entry("certificate", "decisions", value="drawn"),
+    **{
+        f"decisions that are {decisions!r}": _entry("certificate", "decisions", value=decisions)
+        for decisions in ("chosen", "", None, True, 1, ["fixed"], {"fixed": 1})
+    },
+    **{
+        f"chosen together: {flag!r}": _entry("chosen_together", value=flag)
+        for flag in (None, 1, 0.0, "yes", [], [True])
+    },
+    **{
+        f"a share that is {share!r}": _entry("certificate", "drawn_share", value=share)
+        for share in ("none", True, [0.0], {}, 2**64, -0.5, 1.5, 1e300)
+    },
+    **{
+        f"{name}: {reach!r}": _entry("certificate", name, value=reach)
+        for name in ("by_decisions", "by_chances")
+        for reach in ("well", True, False, 0, 0.5, [], [1.0] * 6, {}, {"error": 0.1})
+    },
+    **{
+        f"{name} with {figure!r} for an error": _reach(name, error=figure)
+        for name in ("by_decisions", "by_chances")
+        for figure in ("low", True, [0.1], {}, 2**64)
+    },
+    "decisions of one figure less": _without_figure("by_decisions"),
+    "chances of one figure less": _without_figure("by_chances"),
+    "decisions of one figure more": _reach("by_decisions", luck=0.1),
+    "chances of one figure more": _reach("by_chances", decisions="drawn"),
+}
+"""Changes of the arrays and the manifest of the model ``chosen``; each must be refused."""
+
+
 ATTACKED = {
     "more trees in a round than scores": ("boosting", more_trees, "refused"),
     "a hundred workers": ("norms", many_workers, "decides"),
@@ -715,6 +859,7 @@ ATTACKED = {
     "another way to ask": ("stack", other_method, "refused"),
     "more nodes than there are": ("tree", more_nodes, "decides"),  # scikit-learn counts again
     "more outputs than there are": ("tree", more_outputs, "refused"),
+    **{name: ("fixed", change, "refused") for name, change in FORGED.items()},
 }
 """Each attack's model, its change, and the outcome that it must have."""
 
@@ -723,6 +868,8 @@ def attack(folder, name):
     """Return the bytes of a file with this attack."""
     kind, change, _ = ATTACKED[name]
     path = folder / f"{kind}.model"
+    if name in FORGED:
+        return rewritten(path.read_bytes(), change)
     thing, part = thing_in(path)
     if change in (more_nodes, more_outputs):
         data = _of_schema(contents(path)[0][part].tobytes(), change)

@@ -82,7 +82,12 @@ def labelled(seed=0, n=24, m=6, d=3):
 
 
 def fit(X, Y, people=None, tasks=None, tol=1e-6, **params):
-    params = {"solver": ColumnGeneration(tol=tol, mapping_rounds=3), "random_state": 0} | params
+    """Fit by column generation; decisions are drawn, so that the model is what the solver found."""
+    params = {
+        "solver": ColumnGeneration(tol=tol, mapping_rounds=3),
+        "decisions": "drawn",
+        "random_state": 0,
+    } | params
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedRateWarning)
         warnings.simplefilter("ignore", DegenerateTaskWarning)

@@ -167,6 +167,7 @@ def test_a_digest_tells_models_apart():
             return digest(model.fit(X, Y), strangers("small / "))
 
     first = found(X)
+    assert "0 balance" in first
     assert found(X) == first
     assert found(other) != first
     assert found(X, seed=1) != first
@@ -201,6 +202,10 @@ def test_a_saved_model_decides_to_the_bit_what_it_did(name, tmp_path):
         loaded.extend(later).decision_probability(X).tobytes()
         == model.extend(later).decision_probability(X).tobytes()
     )
+    assert (loaded.balance_ is None) == (loaded.certificate_.decisions == "drawn")
+    if loaded.balance_ is not None:
+        assert loaded.balance_.wrong.tobytes() == model.balance_.wrong.tobytes()
+        assert loaded.balance_.seen.tobytes() == model.balance_.seen.tobytes()
 
 
 def seeds(few, many):
@@ -235,6 +240,7 @@ class TestOrder:
         order = np.random.default_rng(seed + 100).permutation(len(X))
         oracle = default_oracle() if oracle == "default" else ORACLES[oracle]()
         params = {"alpha": 0.1, "oracle": oracle, "solver": solver, "random_state": 0}
+        params["decisions"] = "drawn"  # fixed decisions of eight tasks cannot keep the promise
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             one = AverageFairClassifier(**params).fit(X, Y)

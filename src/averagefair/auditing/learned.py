@@ -10,6 +10,10 @@ alpha 0.05). On the training tasks, the estimated standard deviation of 600 new 
 was 0 each time. On 800 fresh tasks it was 0.018 to 0.019. With fewer training people, the error is
 less frequent.
 
+Fixed decisions for later tasks have the same effect: ``extend`` chooses their classifiers together,
+and counts what people have had so far. The mapping alone makes each task's classifiers without the
+other new tasks.
+
 So the audit shows only what was observed on these tasks. A model's promise about its training tasks
 is about these observed rates. The audit estimates nothing about other tasks.
 """
@@ -17,9 +21,12 @@ is about these observed rates. The audit estimates nothing about other tasks.
 from __future__ import annotations
 
 WHY = (
-    "The model was trained on these tasks. Fair training makes a person's mistakes on them offset "
-    "each other, so noise cannot be separated from true differences. The figures describe these "
-    "tasks only; true rates are not estimated."
+    "The model was trained on these tasks, or chose their classifiers together. A person's "
+    "mistakes on them then offset each other, so noise cannot be separated from true differences. "
+    "The figures describe these tasks only; true rates are not estimated."
 )
-REMEDY = "For conclusions about other tasks, audit held-out tasks, with classifiers from `extend`."
+REMEDY = (
+    "For conclusions about other tasks, audit held-out tasks, with classifiers from "
+    "`model.mapping_.extend`."
+)
 REASON = "the model was trained on these tasks"

@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from averagefair.cli.audit import audit
 from averagefair.cli.console import BAD_INPUT, FAILED, STOPPED, complain, listen, say, silence
 from averagefair.cli.demo import demo
+from averagefair.cli.export import export
 from averagefair.cli.extend import extend
 from averagefair.cli.fit import fit
 from averagefair.cli.frontier import frontier
@@ -119,5 +120,5 @@ def main(
     """Read the options before the command."""
 
 
-for command in (demo, fit, frontier, predict, extend, audit, theory):
+for command in (demo, fit, frontier, predict, extend, export, audit, theory):
     app.command()(command)

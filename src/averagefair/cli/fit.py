@@ -76,6 +76,7 @@ def fit(
     l2: given.L2 = None,
     feature_map: given.Map = given.MapName.none,
     solver: given.Solver = given.SolverName.columns,
+    decisions: given.Decisions = None,
     max_rounds: given.MaxRounds = None,
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
@@ -96,8 +97,9 @@ def fit(
 
     Example: averagefair fit people.csv --tasks 'task_*' --id person --worst-off 0.1 -o fair.model
     """
-    from averagefair.estimator import AverageFairClassifier, short_form
+    from averagefair.estimator import AverageFairClassifier
     from averagefair.persistence import save
+    from averagefair.pose import short_form
 
     promise = promised(
         minimax=minimax,
@@ -135,6 +137,7 @@ def fit(
             rate=given.rates(rate),
             oracle=given.mapped(feature_map, given.oracle(oracle, l2), people.n),
             solver=how,
+            decisions=None if decisions is None else decisions.value,
             random_state=given.seed(seed),
             callback=callback,
             checkpoint=kept,

@@ -97,6 +97,7 @@ def frontier(
     oracle: given.Oracle = None,
     l2: given.L2 = None,
     feature_map: given.Map = given.MapName.none,
+    decisions: given.Decisions = None,
     max_rounds: given.MaxRounds = None,
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
@@ -182,6 +183,7 @@ def frontier(
             rate=given.rates(rate),
             oracle=given.mapped(feature_map, given.oracle(oracle, l2), people.n),
             solver=how,
+            decisions=None if decisions is None else decisions.value,
             random_state=given.seed(seed),
             callback=callback,
             ids=people.names,
@@ -334,10 +336,13 @@ def _cell(name: str, value: Any) -> str:
 
 def _explain(curve: Any, tested: Any) -> str:
     """Explain the columns of the held-out table."""
-    if curve.parameter != "alpha":
-        return wrapped("Held out: error / mean rate of the worst-off tenth.")
-    text = "Held out: error / distance from a common rate that covers 95% of the people"
     fresh = [name for name, corner in tested.corners.items() if not corner.learned_tasks]
+    averages = ""
+    if fresh and curve[0].certificate.decisions == "fixed":
+        averages = " On new tasks, figures are averages over draws by the mapping's chances."
+    if curve.parameter != "alpha":
+        return wrapped(f"Held out: error / mean rate of the worst-off tenth.{averages}")
+    text = "Held out: error / distance from a common rate that covers 95% of the people"
     if fresh:
         text += " / that distance if all true rates were equal (noise alone; new tasks only)"
     if tested.people is not None:
@@ -345,7 +350,7 @@ def _explain(curve: Any, tested: Any) -> str:
             ". For new people, these are observed rates on the training tasks. They contain noise, "
             "and say nothing about other tasks (see --new-tasks)"
         )
-    return wrapped(f"{text}.")
+    return wrapped(f"{text}.{averages}")
 
 
 def _facts(curve: Any, chosen: Any, tested: Any, people: TrainingInput) -> dict[str, Any]:
@@ -366,7 +371,8 @@ def _facts(curve: Any, chosen: Any, tested: Any, people: TrainingInput) -> dict[
 
 def _kept(certificate: dict[str, Any]) -> dict[str, Any]:
     """Return what a point's certificate adds to its row."""
-    return {name: certificate[name] for name in ("met", "promise", "reached", "who_pays")}
+    names = ("met", "promise", "reached", "who_pays", "decisions", "by_decisions", "by_chances")
+    return {name: certificate[name] for name in names}
 
 
 def _held_out(

@@ -47,6 +47,13 @@ class SolverName(str, Enum):  # noqa: UP042
     published = "published"
 
 
+class DecisionsName(str, Enum):  # noqa: UP042
+    """How decisions are made."""
+
+    fixed = "fixed"
+    drawn = "drawn"
+
+
 ROUNDS = 1000
 KINDS = [spoken(name) for name in RATES]
 MATCH = "a column name or a pattern such as 'task_*'; repeatable"
@@ -194,11 +201,19 @@ Solver = Annotated[
         "published runs)."
     ),
 ]
+Decisions = Annotated[
+    DecisionsName | None,
+    typer.Option(
+        help="How decisions are made: fixed (one classifier for each task, nothing is drawn) or "
+        "drawn (by chance, as in the paper). Default: fixed; with --solver published, drawn.",
+        show_default=False,
+    ),
+]
 MaxRounds = Annotated[
     int | None, typer.Option(help="Largest number of rounds.", show_default=str(ROUNDS))
 ]
 TimeLimit = Annotated[float | None, typer.Option(help="Time limit in seconds. Default: none.")]
-Seed = Annotated[int, typer.Option(help="Seed of the random draws.")]
+Seed = Annotated[int, typer.Option(help="Seed of the search and of the draws.")]
 Report = Annotated[
     str | None,
     typer.Option(

@@ -29,7 +29,9 @@ def predict(
     ],
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="Write the chance of deciding 1 instead of a draw."),
+        typer.Option(
+            "--probabilities", help="Write the chance of deciding 1 instead of the decision."
+        ),
     ] = False,
     id_column: given.Id = None,
     trust: given.Trust = None,
@@ -37,9 +39,9 @@ def predict(
 ) -> None:
     """Decide for each person and task.
 
-    Decisions are drawn. A draw depends only on the model's seed, the person's id and the task's
-    name, so repeating the command, or reordering rows, changes nothing. The id column is the one
-    the model was fitted with, or --id; without one, draws depend on a person's features.
+    The same person always gets the same decisions. If the model was fitted with --decisions drawn,
+    a draw depends only on the model's seed, the person's id and the task's name. The id column
+    is the one the model was fitted with, or --id; without one, draws depend on the features.
 
     Example: averagefair predict fair.model people.csv -o decisions.parquet
     """
@@ -69,16 +71,18 @@ def predict(
             people, ones = people + len(part), ones + float(cells.sum(dtype=float))
     what = "chances of deciding 1" if probabilities else "decisions"
     key = f"by column {id_column!r}" if id_column else "by their features (no --id)"
+    how = "one classifier for each task" if classifiers.is_fixed else f"drawn for each person {key}"
     text = (
         f"{counted(people, 'person', 'people')} x "
         f"{counted(len(classifiers.task_names), 'task')}: {what}"
-        f"{'' if probabilities else f', drawn for each person {key}'}\n"
+        f"{'' if probabilities else f', {how}'}\n"
         f"written: {output}"
     )
     facts = {
         "people": people,
         "tasks": list(classifiers.task_names),
         "kind": "probabilities" if probabilities else "decisions",
+        "fixed": classifiers.is_fixed,
         "id": id_column,
         "share_of_ones": ones / (people * len(classifiers.task_names)),
         "output": output,

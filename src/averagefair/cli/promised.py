@@ -69,8 +69,8 @@ def promised(*, minimax: bool = False, **given: Any) -> Promise:
     **given
         The options, as parameters of ``AverageFairClassifier``.
     """
-    from averagefair.estimator import resolve_promise
     from averagefair.game.promises import Minimax
+    from averagefair.pose import resolve_promise
 
     if not minimax:
         with in_options():
@@ -101,8 +101,8 @@ def varied(
     **given
         The other options, as parameters of ``AverageFairClassifier``.
     """
-    from averagefair.estimator import resolve_promise
     from averagefair.frontier import ALPHAS, PRICES
+    from averagefair.pose import resolve_promise
 
     texts = {"alpha": alphas, "max_rate": max_rates, "price": prices}
     lists = {

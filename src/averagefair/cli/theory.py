@@ -1,4 +1,4 @@
-"""``averagefair theory``: the paper's constants and sample sizes for your numbers."""
+"""``averagefair theory``: constants, sample sizes and bounds for your numbers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,23 @@ def theory(
     for name, count in (("--n", n), ("--m", m), ("--features", features)):
         if count is not None:
             whole_number(name, count)
-    people = joint = None
+    people = joint = per_task = every_decision = None
+    draws: dict[str, Any] | None = None
     try:
         plan = paper.plan(half, nu, n, delta=delta, rho_min=rho_min)
         if features is not None:
             joint = paper.sizes_for_both(half, nu, beta, delta, features + 1, rho_inf=rho_min)
         if m is not None and features is not None:
             people = paper.individuals_needed(half, nu, beta, delta, m, features + 1)
+        if m is not None:
+            counting = max(1.0, m * (rho_min or 1.0))
+            per_task = paper.draws_per_task(n, counting, half, delta)
+            every_decision = paper.sparse_support(n, m, half, delta)
+            draws = {
+                "per_task": per_task,
+                "one_per_task_within": paper.draws_deviation(n, counting, 1, delta),
+                "every_decision": every_decision,
+            }
     except ArithmeticError:
         raise InputError(
             "these numbers need larger samples than can be computed. Use a larger --alpha, --nu or "
@@ -77,6 +87,7 @@ def theory(
         _new_tasks(plan, promises["new_tasks"], m),
         _new_people(promises["new_people"], n, people, beta),
         _both(promises["both"], joint, n, m, all_people=rho_min is not None),
+        _draws(draws, half, delta),
         *_closing(promises.values()),
     ]
     rows = [
@@ -93,6 +104,8 @@ def theory(
         ("people needed n, at your m", _or_give("--m and --features", people)),
         ("new people and tasks: people n", _or_give("--features", joint and joint.individuals)),
         ("new people and tasks: tasks m", _or_give("--features", joint and joint.tasks)),
+        ("draws for each task, for rates r", _or_give("--m", per_task)),
+        ("the same, for every decision r", _or_give("--m", every_decision)),
     ]
     text = "\n".join(f"{name:<38}{value:>24}" for name, value in rows)
     facts: dict[str, Any] = {
@@ -100,6 +113,7 @@ def theory(
         "plan": asdict(plan),
         "people_needed": people,
         "both_needed": None if joint is None else joint._asdict(),
+        "draws": draws,
         "enough_tasks": None if m is None else m >= plan.tasks_needed,
         "enough_people": None if people is None else n >= people,
         "enough_for_both": None if joint is None or m is None else _covers(n, m, joint),
@@ -164,6 +178,19 @@ def _both(promise: Any, joint: Any, n: int, m: int | None, *, all_people: bool) 
         verdict = "enough" if _covers(n, m, joint) else "not enough"
         text += f" You have {n:,} and {m:,}: {verdict}."
     return text
+
+
+def _draws(draws: dict[str, Any] | None, half: float, delta: float) -> str:
+    if draws is None:
+        return "Draws of classifiers: give --m to see how far they move rates."
+    number = draws["per_task"]
+    many = f"{number:,} {'draws' if number > 1 else 'draw'}"
+    return (
+        f"Draws of classifiers: one draw for each task keeps every rate within "
+        f"{draws['one_per_task_within']:.3g} of the mixture's, and {many} for each task within "
+        f"{half:g}. Each holds for everybody at once with probability {1 - delta:g}. Fixed "
+        "decisions that a fit chooses are not draws: their rates are measured."
+    )
 
 
 def _covers(n: int, m: int, joint: Any) -> bool:

@@ -29,7 +29,9 @@ class HeldOut:
     people, tasks, both : Measurement or None
         New people on the training tasks, training people on new tasks, and new people on new tasks;
         None without labels. All figures are as observed, so ``people`` says nothing about rates on
-        other tasks.
+        other tasks. On the training tasks they are those of the model's decisions. On new tasks
+        they are averages over draws from the mapping, since fixed decisions that are chosen for
+        these tasks together would be fitted to them.
     who_pays : dict
         For each of these names: who is better and worse off than with nothing asked, a
         :class:`~averagefair.WhoPays` (a tuple of them for a list of rates). A loaded model does not
@@ -140,8 +142,8 @@ def held_out(
     Parameters
     ----------
     model : AverageFairClassifier or Frontier
-        A fitted model or curve. The model's mapping makes the classifiers of new tasks. The rate
-        measured is the model's.
+        A fitted model or curve. The model's mapping makes the classifiers of new tasks, with a
+        chance for each; ``extend`` is not asked. The rate measured is the model's.
     X_new : array-like or DataFrame
         Features of new people; needs ``Y_new_people`` or ``Y_new_both``.
     Y_new_people : array-like or DataFrame
@@ -222,10 +224,11 @@ def corners(
         sample = sample.with_task_weights(model.task_weights_)
         yield Corner("people", people, sample, model.classifiers_, model.unconstrained_)
     if Y_new_tasks is not None:
-        later = model.extend(Y_new_tasks)
         training = model.training_individuals().with_labels(Y_new_tasks)
         mapping = model.mapping_
-        assert mapping is not None, "extend needs a mapping"
+        assert mapping is not None, "training_individuals needs a mapping"
+        # Not model.extend: it chooses for these tasks together, so they would be learned tasks.
+        later = mapping.extend(Y_new_tasks)
         plain = mapping.unconstrained().classifiers(training)
         yield Corner("tasks", None, training, later, plain)
         if Y_new_both is not None:

@@ -109,6 +109,7 @@ def _path(split: Split, alpha: float, rate: str, solver: str, rounds: int) -> Re
         "rate": rate,
         "oracle": ORACLE,
         "solver": make_solver(solver, rounds),
+        "decisions": "drawn",
         "random_state": SEED,
     }
     with _no_convergence_warning():
@@ -165,6 +166,7 @@ def learn(
                 rate=rate,
                 oracle=ORACLE,
                 solver=make_solver(solver, rounds),
+                decisions="drawn",
                 random_state=SEED,
             )
             for rate in rates

@@ -190,7 +190,9 @@ def growth(
         NO_CONSTRAINT: (UNCONSTRAINED, make_solver(PUBLISHED, 1)),
     }
     for name, (slack, solver) in runs.items():
-        model = AverageFairClassifier(slack, oracle=ORACLE, solver=solver, random_state=SEED)
+        model = AverageFairClassifier(
+            slack, oracle=ORACLE, solver=solver, decisions="drawn", random_state=SEED
+        )
         model.fit(split.X, split.Y)
         new_part = _new_people(model, split) if direction == PEOPLE else _new_tasks(model, split)
         training_near = near(model.individual_rates_)
@@ -230,7 +232,8 @@ def _new_people(model: AverageFairClassifier, split: Split) -> _HeldOutFigures:
 
 
 def _new_tasks(model: AverageFairClassifier, split: Split) -> _HeldOutFigures:
-    chances = model.extend(split.Y_new_tasks).decision_probability(split.X)
+    assert model.mapping_ is not None, "a fitted model has its mapping"
+    chances = model.mapping_.extend(split.Y_new_tasks).decision_probability(split.X)
     result = audit(split.Y_new_tasks, chances)
     noise = result.dispersion.raw - result.dispersion.sigma2.value
     moved2 = ((result.people.rate - model.individual_rates_) ** 2).mean() - noise

@@ -8,7 +8,7 @@ proposes: for all multipliers lambda, min over (h, gamma) of L(h, gamma, lambda)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,7 @@ from averagefair.game.limits import EXCESS_PRICE
 from averagefair.game.measure import Measurement
 from averagefair.game.mixture import Mixture
 from averagefair.game.promises import ROUNDING, Equal, Promise, promise_from_dict
+from averagefair.game.reach import Reach, best_common_rates, measure_reach, one_draw
 from averagefair.game.solution import Solution, StopReason
 from averagefair.game.who_pays import WhoPays, who_pays
 
@@ -120,6 +121,18 @@ class Certificate:
         the rates given to ``fit(against=...)``. None in a model file of release 0.1.0.
     against_given : bool
         Whether ``who_pays`` compares with rates that the user gave.
+    decisions : {"fixed", "drawn"}
+        How decisions are made. Fixed: ``error``, ``reached``, ``spread`` and so on are those of the
+        decisions made. Drawn: they are averages over draws. ``lower``, ``upper`` and ``gap`` are
+        about mixtures, so about the chances, in both cases.
+    drawn_share : float
+        The share of the training people's decisions that are drawn: 0 if decisions are fixed. NaN
+        in a model file of release 0.1.0.
+    by_decisions : Reach, or None
+        What the decisions made reach. Drawn: one draw for each training person and task. None if
+        that was not measured: with more than 50 million decisions, or in an older model file.
+    by_chances : Reach, or None
+        What the chances found by the solver reach, on average over draws. None in an older file.
     """
 
     promise: Promise
@@ -146,11 +159,26 @@ class Certificate:
     unconstrained_reached: float = float("nan")
     who_pays: WhoPays | tuple[WhoPays, ...] | None = None
     against_given: bool = False
+    decisions: str = "drawn"
+    drawn_share: float = float("nan")
+    by_decisions: Reach | None = None
+    by_chances: Reach | None = None
 
     @property
     def met(self) -> bool:
-        """Whether the classifiers keep the promise on the training sample, ``no_harm`` too."""
+        """Whether the promise is kept on the training sample, ``no_harm`` too.
+
+        Fixed decisions keep it themselves. Drawn decisions keep it on average over draws.
+        """
         return self.promise.met(self) and not self.harm > ROUNDING
+
+    @property
+    def met_on_average(self) -> bool:
+        """Whether the chances keep the promise on average over draws."""
+        if self.by_chances is None or self.decisions == "drawn":
+            return self.met
+        averages: dict[str, Any] = self.by_chances.to_dict()
+        return replace(self, decisions="drawn", **averages).met
 
     @property
     def each_who_pays(self) -> tuple[WhoPays, ...]:
@@ -167,6 +195,8 @@ class Certificate:
         pays = [one.to_dict() for one in self.each_who_pays]
         single = isinstance(self.who_pays, WhoPays)
         own["who_pays"] = pays[0] if single else pays or None
+        for name in ("by_decisions", "by_chances"):
+            own[name] = None if own[name] is None else own[name].to_dict()
         facts: dict[str, Any] = plain({"met": self.met, **own})
         return facts
 
@@ -187,6 +217,7 @@ class Certificate:
             known |= {"promise": {"kind": "Equal", **asked}, "reached": reached}
         own = {field.name: known[field.name] for field in fields(cls)}
         promise, pays = promise_from_dict(own.pop("promise")), own.pop("who_pays")
+        reaches = {name: Reach.from_dict(own.pop(name)) for name in ("by_decisions", "by_chances")}
         own = {name: float("nan") if value is None else value for name, value in own.items()}
         common = own.pop("common_rate")
         if isinstance(common, list):
@@ -195,6 +226,7 @@ class Certificate:
             pays = tuple(WhoPays.from_dict(one) for one in pays)
         return cls(
             **own
+            | reaches
             | {
                 "promise": promise,
                 "common_rate": common,
@@ -214,6 +246,7 @@ class Certificate:
         lines = (
             ("Asked", self.asked()),
             ("Reached", self._reached()),
+            ("Decisions", self.decided()),
             ("Compared", self.compared()),
             ("Who pays", self.paid()),
             ("Effort", self._effort()),
@@ -273,6 +306,30 @@ class Certificate:
             f"{', '.join(f'{rate:.4f}' for rate in common)}{known}"
         )
 
+    def decided(self) -> str:
+        """Say in one line how decisions are made, and what the other way would reach."""
+        if self.decisions == "fixed":
+            words = "fixed: one classifier for each task, nothing is drawn"
+            if self.by_chances is None:
+                return words
+            return f"{words}; drawn by the chances found, on average {self._brief(self.by_chances)}"
+        if np.isnan(self.drawn_share):
+            return ""
+        if self.drawn_share == 0.0:
+            return "drawn, but no chance lies between 0 and 1: nothing is left to draw"
+        words = f"{percent(round(self.drawn_share, 3))} of them are drawn"
+        words += "; the figures above are averages over draws"
+        if self.by_decisions is None:
+            return words
+        return f"{words}, one draw reaches {self._brief(self.by_decisions)}"
+
+    def _brief(self, reach: Reach) -> str:
+        figure = f"spread {reach.spread:.4f}"
+        if not isinstance(self.promise, Equal):
+            figure = f"{self.promise.figure_words()} {reach.reached:.4f}"
+        outside = f", {reach.outside:.1%} outside" if reach.outside > 0 else ""
+        return f"error {reach.error:.4f}, {figure}{outside}"
+
     def compared(self) -> str:
         """Say in one line the error without a constraint and with coin flips; "" if unknown."""
         if np.isnan(self.unconstrained_error):
@@ -313,12 +370,16 @@ _UNKNOWN_IN_OLD_FILES: dict[str, Any] = {
     "harm": None,
     "who_pays": None,
     "against_given": False,
+    "decisions": "drawn",
+    "drawn_share": None,
+    "by_decisions": None,
+    "by_chances": None,
 }
 """What files of release 0.1.0 do not hold."""
 
 
 def certify(
-    learner: Learner, mixture: Mixture, solution: Solution
+    learner: Learner, mixture: Mixture, solution: Solution, fixed: Mixture | None = None
 ) -> tuple[Certificate, Measurement]:
     """Measure a solution from scratch and compute its certificate.
 
@@ -327,16 +388,24 @@ def certify(
     learner : Learner
         The sample, the rate and the oracle.
     mixture : Mixture
-        The classifiers of the sample's tasks.
+        The classifiers of the sample's tasks, each with its chance.
     solution : Solution
         The solver's claim. Its common rate and multipliers are used, not its error or rates.
+    fixed : Mixture, optional
+        The fixed classifiers, if decisions are fixed.
+
+    Returns
+    -------
+    Certificate
+    Measurement
+        Of the fixed decisions, else of the mixture on average over draws.
     """
-    constraints, promise, program = learner.constraints, solution.promise, solution.program
-    reached = learner.meter.mix(mixture.parts())
-    rates, common = learner.gather(reached.rates), solution.common_rates
+    promise, program = solution.promise, solution.program
+    averages = learner.meter.mix(mixture.parts())
+    rates, common = learner.gather(averages.rates), solution.common_rates
     # A limit that may be impossible has no bound on its multipliers that is known beforehand.
     bound = EXCESS_PRICE if program.relaxed else max(solution.dual_bound, promise.dual_bound)
-    upper = program.upper(reached.error, rates, common, bound)
+    upper = program.upper(averages.error, rates, common, bound)
     lower = gap = float("nan")
     status = Status.CERTIFIED if learner.oracle.exact else Status.HEURISTIC
     if learner.oracle.exact:
@@ -354,20 +423,21 @@ def certify(
         if gap < -ROUNDING:
             status, lower, gap = Status.CONTRADICTED, float("nan"), float("nan")
     elif solution.multipliers is not None:
-        gap = upper - reached.error - program.payoff(solution.multipliers, rates, common)
+        gap = upper - averages.error - program.payoff(solution.multipliers, rates, common)
+    by_chances = judged = measure_reach(learner, solution, averages, common)
+    reached, drawn_share = averages, 0.0
+    if fixed is None:
+        drawn_share, by_decisions = one_draw(learner, solution, mixture, by_chances)
+    else:
+        reached = learner.meter.mix(fixed.parts())
+        common = best_common_rates(learner, solution, learner.gather(reached.rates))
+        by_decisions = judged = measure_reach(learner, solution, reached, common)
     free, coin_flips, pays = _comparisons(learner, solution, reached)
     no_rate = np.full(len(common), np.nan)
     certificate = Certificate(
         promise=promise,
         aim=solution.aim,
-        reached=promise.reached(constraints, rates),
-        deviation=constraints.deviation(rates, common) if program.common else float("nan"),
-        spread=constraints.spread(rates),
-        outside=promise.outside(constraints, rates, solution.aim),
-        harm=float("nan")
-        if promise.no_harm is None
-        else program.limits[1].violation(rates, common),
-        error=reached.error,
+        **judged.to_dict(),
         common_rate=learner.rates.per_rate((common if program.common else no_rate).tolist()),
         lower=lower,
         upper=upper,
@@ -384,6 +454,10 @@ def certify(
         coin_flip_error=coin_flips,
         who_pays=pays,
         against_given=learner.against_given,
+        decisions="drawn" if fixed is None else "fixed",
+        drawn_share=drawn_share,
+        by_decisions=by_decisions,
+        by_chances=by_chances,
     )
     return certificate, reached.on_host()
 
@@ -437,7 +511,13 @@ def warn_if_missed(certificate: Certificate) -> None:
         if reason.limit:
             sentences.append("Raise max_rounds or time_limit to search longer")
         if not certificate.met:
-            sentences.append(certificate.promise.remedy)
+            if certificate.decisions == "fixed" and certificate.met_on_average:
+                sentences.append(
+                    "No choice of one classifier for each task was found that keeps it. Promise "
+                    'less, or use decisions="drawn", which keeps it on average over draws'
+                )
+            else:
+                sentences.append(certificate.promise.remedy)
         warn(". ".join(sentences) + ".", ConvergenceWarning)
     # At its easiest value a promise asks for nothing, so it takes nothing from anybody.
     if certificate.promise.value != certificate.promise.easiest:

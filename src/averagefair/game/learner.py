@@ -183,7 +183,18 @@ class Learner:
             Of all tasks.
         blocks : Blocks
         """
-        return replace(play, blocks=self._shares(self.meter.count(play.hypothesis, blocks)))
+        return replace(play, blocks=self.shares(play.hypothesis, blocks))
+
+    def shares(self, hypothesis: Hypothesis, blocks: Blocks) -> BlockShares:
+        """Return a hypothesis's shares of the error and of everybody's mistakes in each block.
+
+        Parameters
+        ----------
+        hypothesis : Hypothesis
+            Of all tasks.
+        blocks : Blocks
+        """
+        return self._shares(self.meter.count(hypothesis, blocks))
 
     def _shares(self, counts: Any) -> BlockShares:
         return BlockShares(self.meter.block_errors(counts), counts)

@@ -83,9 +83,19 @@ class Mapping:
             Default: the column names of Y. If Y has none, names are made from the labels. Two tasks
             then share their draws only if their labels are the same.
         """
+        return self.classifiers(self.sample_of(Y, task_names))
+
+    def sample_of(self, Y: Any, task_names: Sequence[Any] | NDArray[Any] | None = None) -> Sample:
+        """Return the training individuals with the labels of new tasks.
+
+        Parameters
+        ----------
+        Y, task_names
+            As for :meth:`extend`.
+        """
         sample = self.individuals.with_labels(Y, task_names=task_names)
         warn_of_constant_tasks(sample, self.oracle)
-        return self.classifiers(sample)
+        return sample
 
     def classifiers(self, sample: Sample) -> Mixture:
         """Return the classifiers of a sample's tasks; its people are the training individuals.
@@ -124,19 +134,16 @@ class Mapping:
         )
 
     def sparsify(self, r: int, *, random_state: int = 0) -> Mapping:
-        """Return the average of r rounds drawn from this mapping: the paper's r-sparse sample.
+        """Return the average of r rounds drawn from this mapping: fewer oracle calls for each task.
 
-        Once r reaches ``theory.sparse_support``, everybody's rates differ from the full mapping's
-        by at most alpha with high probability (Definition "Sparse Randomized Classifiers" and the
-        proof of the generalisation theorem). This r also keeps the chance of every single decision
-        within alpha. For the rates of n people alone, log(2n / delta) / (2 alpha^2) draws suffice,
-        with probability 1 - delta.
+        All tasks share the draws, so the draws do not average out over tasks.
+        :meth:`Mixture.sparsify` draws for each task separately, and needs far fewer draws for the
+        same rates. Use this method to make a mapping of many rounds cheaper.
 
-        Here all tasks share the r draws, so the draws do not average out over tasks. With separate
-        draws for each of m tasks, a rate is a mean of m r independent losses. By Hoeffding's
-        inequality, r = log(2n / delta) / (2 m alpha^2) then suffices. With r = 1, there is one
-        fixed classifier for each task. Every rate is then within sqrt(log(2n / delta) / (2 m)) of
-        the mixture's rate.
+        Once r reaches :func:`averagefair.theory.sparse_support`, the chance of every single
+        decision, and so every rate, differs from the full mapping's by at most alpha with high
+        probability (proof of Generalization over P). For the rates of n people alone,
+        log(2n / delta) / (2 alpha^2) draws suffice, with probability 1 - delta.
 
         Parameters
         ----------

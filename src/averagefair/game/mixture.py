@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair._util.checks import whole_number
 from averagefair._util.text import counted
 from averagefair.errors import InputError
 from averagefair.game.per_task_choice import choose_per_task
@@ -18,9 +20,9 @@ from averagefair.game.protocols import Hypothesis
 from averagefair.people.backends import Space
 from averagefair.people.blocks import row_blocks
 from averagefair.people.dask import is_dask, map_people, read_dask
-from averagefair.people.draws import id_keys, person_keys, task_keys, uniform
+from averagefair.people.draws import count_draws, id_keys, person_keys, task_keys, uniform
 from averagefair.people.feature_map import FittedMap
-from averagefair.people.frames import read_numbers
+from averagefair.people.frames import read_numbers, to_frame_like
 from averagefair.people.sample import Sample, check_columns, read_features
 
 
@@ -41,6 +43,10 @@ class Mixture:
         its features, and its feature map.
     seed : int
         Seed of the draws.
+    chosen_together : bool, default False
+        Whether the classifiers of these tasks, or of these and other tasks, were chosen together,
+        so that mistakes offset each other. Rates on these tasks can then be observed, but they say
+        little about other tasks (``auditing/learned.py``).
 
     Attributes
     ----------
@@ -58,6 +64,7 @@ class Mixture:
     probabilities: FloatArray
     sample: InitVar[Sample]
     seed: int = 0
+    chosen_together: bool = False
     task_names: tuple[str, ...] = field(init=False)
     named_tasks: bool = field(init=False)
     feature_names: tuple[str, ...] | None = field(init=False)
@@ -70,12 +77,35 @@ class Mixture:
         object.__setattr__(self, "feature_names", sample.feature_names)
         object.__setattr__(self, "feature_count", sample.feature_count)
         object.__setattr__(self, "feature_map", sample.feature_map)
-        q = _read_chances(self.probabilities, len(self.hypotheses), sample.m)
-        first, q = merge_equal((h.key() for h in self.hypotheses), q)
+        self._hold(self.hypotheses, self.probabilities)
+
+    def _hold(self, hypotheses: Sequence[Hypothesis], probabilities: Any) -> None:
+        """Keep the distinct hypotheses that have a chance."""
+        q = _read_chances(probabilities, len(hypotheses), len(self.task_names))
+        first, q = merge_equal((h.key() for h in hypotheses), q)
         possible = (q > 0) if q.ndim == 1 else (q > 0).any(axis=1)
-        hypotheses = tuple(self.hypotheses[index] for index in first[possible])
-        object.__setattr__(self, "hypotheses", hypotheses)
+        kept = tuple(hypotheses[index] for index in first[possible])
+        object.__setattr__(self, "hypotheses", kept)
         object.__setattr__(self, "probabilities", q[possible])
+
+    @classmethod
+    def fixed(cls, hypothesis: Hypothesis, sample: Sample, seed: int = 0) -> Mixture:
+        """Return classifiers that draw nothing: one hypothesis, chosen for all k tasks together.
+
+        Parameters
+        ----------
+        hypothesis : Hypothesis
+        sample : Sample
+            The training sample.
+        seed : int, default 0
+            Names the model; nothing is drawn.
+        """
+        return cls([hypothesis], np.ones(1), sample, seed, chosen_together=True)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nothing is drawn: each task has one classifier."""
+        return bool(((self.probabilities == 0.0) | (self.probabilities == 1.0)).all())
 
     @classmethod
     def by_task(
@@ -114,13 +144,55 @@ class Mixture:
         if q.ndim == 1:
             return cls(hypotheses, q, sample, seed)
         first, q = merge_equal((hypothesis.key() for hypothesis in hypotheses), q)
-        order = np.argsort(-q, axis=0, kind="stable")
-        q = np.take_along_axis(q, order, axis=0)
-        layers = range(int(np.count_nonzero(q, axis=0).max(initial=1)))
-        # A task with fewer classifiers repeats its first one, with chance 0.
-        choices = [first[np.where(q[layer] > 0, order[layer], order[0])] for layer in layers]
-        packed = [choose_per_task(hypotheses, choice) for choice in choices]
-        return cls(packed, q[: len(packed)], sample, seed)
+        return cls(*_pack([hypotheses[index] for index in first.tolist()], q), sample, seed)
+
+    def sparsify(self, r: int, *, random_state: int = 0) -> Mixture:
+        """Return the average of r classifiers that each task draws by its chances.
+
+        The tasks draw independently, so the draws average out over tasks as well as over r. With
+        r = 1 each task keeps one classifier, for everybody: decisions are fixed. All rates of n
+        people are within alpha of this mixture's with probability 1 - delta, if each person has m
+        labels and r >= log(2n / delta) / (2 m alpha^2). :func:`averagefair.theory.draws_per_task`
+        computes this r, and :func:`averagefair.theory.draws_deviation` the alpha of a given r. This
+        is a sample of p-hat as in the proof of Generalization over P (Definition "Sparse Randomized
+        Classifiers").
+
+        A task's draws depend on its name, its chances and ``random_state``. The order of the tasks
+        and the other tasks do not matter. Two tasks of the same name share their draws. The first
+        draws of a larger r are those of a smaller r.
+
+        Parameters
+        ----------
+        r : int
+            Number of draws for each task.
+        random_state : int, default 0
+            Seeds these draws. Other seeds draw other classifiers.
+
+        Returns
+        -------
+        Mixture
+            Chances are multiples of 1 / r.
+
+        Examples
+        --------
+        >>> from averagefair.game.constant_classifiers import Constant
+        >>> sample = Sample([[0.0], [1.0]], [[0, 1], [1, 0]])
+        >>> coins = Mixture([Constant(False, 2), Constant(True, 2)], [0.5, 0.5], sample)
+        >>> coins.sparsify(4).decision_probability([[5.0]])
+        array([[0.25, 0.25]])
+        >>> coins.sparsify(1).is_fixed
+        True
+        """
+        r, seed = whole_number("r", r), whole_number("random_state", random_state, least=0)
+        q = self.probabilities
+        if q.ndim == 1:
+            q = np.repeat(q[:, np.newaxis], len(self.task_names), axis=1)
+        counts = count_draws(q, r, seed, self.task_names)
+        drawn = np.flatnonzero(counts.any(axis=1))
+        sparse = copy(self)
+        kept = [self.hypotheses[index] for index in drawn.tolist()]
+        sparse._hold(*_pack(kept, counts[drawn] / r))
+        return sparse
 
     def decision_probability(self, X: Any) -> Any:
         """Return the chance of deciding 1 for each person and task, shape (n, k).
@@ -192,30 +264,48 @@ class Mixture:
         chances = q.tolist() if q.ndim == 1 else [*q]
         return zip(chances, self.hypotheses, strict=True)
 
-    def predict(self, X: Any, ids: ArrayLike | None = None) -> Any:
-        """Draw decisions 0/1, shape (n, k): the same person and task always get the same draw.
+    def predict(self, X: Any, ids: ArrayLike | None = None, *, as_frame: bool = False) -> Any:
+        """Return decisions 0/1, shape (n, k): the same person and task always get the same.
 
         Parameters
         ----------
         X : array-like or DataFrame, shape (n, d)
         ids : array-like of shape (n,), optional
-            Identifier of each row's person. Default: a person is identified by their features.
+            Identifier of each row's person. Only drawn decisions depend on it: draws then stay the
+            same when features change. Default: a person is identified by their features, so people
+            with the same features share draws.
+        as_frame : bool, default False
+            Return a DataFrame with the tasks' names: in the library of X, with its index; for other
+            tables in pandas, with ``ids`` as the index if they are given.
         """
         if is_dask(X):
+            if as_frame:
+                raise InputError(
+                    "`as_frame` is for tables in memory, and X is a Dask collection: decisions are "
+                    "then a lazy Dask array. Leave as_frame out."
+                )
             return self._lazily(self.predict, X, ids, np.int8)
         features = read_features(X, self.feature_names, self.feature_count)
-        space = Space.of(features)
-        people = person_keys(space.to_host(features)) if ids is None else id_keys(ids)
-        if len(people) != features.shape[0]:
+        decisions = self._decide(features, ids)
+        return to_frame_like(decisions, self.task_names, X, ids) if as_frame else decisions
+
+    def _decide(self, features: Any, ids: ArrayLike | None) -> Any:
+        """Return decisions about people whose features have been read."""
+        space, rows_of = Space.of(features), features.shape[0]
+        drawn = not self.is_fixed
+        people = None if ids is None else id_keys(ids)
+        if people is not None and len(people) != rows_of:
             raise InputError(
-                f"ids must have one entry for each of the {features.shape[0]} rows; got "
-                f"{len(people)}."
+                f"ids must have one entry for each of the {rows_of} rows; got {len(people)}."
             )
+        if people is None and drawn:
+            people = person_keys(space.to_host(features))
         tasks = task_keys(self.task_names)
-        out = np.empty((features.shape[0], len(self.task_names)), dtype=np.int8)
+        out = np.empty((rows_of, len(self.task_names)), dtype=np.int8)
         for rows in row_blocks(*out.shape):
             chances = space.to_host(self._map_and_decide(features[rows, :], rows.start))
-            out[rows] = uniform(self.seed, people[rows], tasks) < chances
+            draws = uniform(self.seed, people[rows], tasks) if drawn and people is not None else 0.5
+            out[rows] = draws < chances
         return space.asarray(out)
 
     def save(self, path: str | Path) -> None:
@@ -229,6 +319,80 @@ class Mixture:
         from averagefair.persistence import save
 
         save(self, path)
+
+    def coefficients(self) -> Any:
+        """Return linear classifiers as a pandas DataFrame, a row for each task.
+
+        The columns are the features, in the units of X, and "intercept". The rule: decide 1 where
+        ``X @ coefficients + intercept`` is above 0. A score of exactly 0 decides 0. A constant
+        classifier has coefficients 0. Features without names are called x0, x1, ...
+
+        Numbers are those that ``predict`` uses, to the last bit. The order in which a program adds
+        the products can change the last bits of a score, and so a decision whose score is within
+        rounding of 0.
+
+        Raises
+        ------
+        InputError
+            If decisions are drawn, if there is a feature map, or if some task's classifier is not
+            linear. Use ``to_onnx`` then.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from averagefair.oracles.linear import LinearThresholds
+        >>> sample = Sample([[0.0, 1.0], [1.0, 0.0]], [[0], [1]], task_names=["loan"])
+        >>> line = LinearThresholds(np.array([[-2.0], [0.0]]), np.array([1.0]))
+        >>> Mixture.fixed(line, sample).coefficients()
+               x0   x1  intercept
+        task
+        loan  2.0  0.0       -1.0
+        """
+        from averagefair.export import coefficients
+
+        return coefficients(self)
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Write the classifiers to an ONNX file, which runs without Python.
+
+        The input is ``features``: doubles of shape (n, d), the columns of X in their order. The
+        output is ``decisions`` (int64, shape (n, k)) if nothing is drawn, else ``chances``: the
+        chances of deciding 1 (doubles, shape (n, k)). docs/extend/draws.md has the rule that draws
+        decisions by these chances. The metadata has the names of tasks and features as JSON, the
+        seed, and the version of averagefair.
+
+        Needs ``pip install 'averagefair[onnx]'``.
+
+        Parameters
+        ----------
+        path : str or Path
+            A failed export leaves no partial file.
+
+        Raises
+        ------
+        InputError
+            If the file cannot hold some classifier or the feature map, or would compute it in
+            single precision. The message names it, and what works instead.
+
+        Notes
+        -----
+        Thresholds and trees decide as ``predict`` does, bit by bit. In linear classifiers, the
+        order in which a program adds products can change a decision whose score is within rounding
+        of 0. The file does not check its input: features must be finite numbers.
+
+        Examples
+        --------
+        >>> import tempfile, onnx
+        >>> from averagefair.game.constant_classifiers import Constant
+        >>> sample = Sample([[0.0], [1.0]], [[0, 1], [1, 0]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Mixture.fixed(Constant(True, 2), sample).to_onnx(f"{folder}/rules.onnx")
+        ...     onnx.load(f"{folder}/rules.onnx").graph.output[0].name
+        'decisions'
+        """
+        from averagefair.export import to_onnx
+
+        to_onnx(self, path)
 
     def _lazily(self, work: Any, X: Any, ids: Any | None, dtype: type) -> Any:
         """Return a lazy Dask array for a Dask collection."""
@@ -259,6 +423,19 @@ def _read_chances(probabilities: Any, hypotheses: int, tasks: int) -> FloatArray
             f"{float(q.min())!r} and a sum of {worst!r}."
         )
     return q
+
+
+def _pack(hypotheses: Sequence[Hypothesis], q: FloatArray) -> tuple[list[Hypothesis], FloatArray]:
+    """Join hypotheses, so that number l decides each task by its l-th most likely classifier.
+
+    The chances q have shape (r, k); those returned have as many rows as hypotheses are left.
+    """
+    order = np.argsort(-q, axis=0, kind="stable")
+    q = np.take_along_axis(q, order, axis=0)
+    layers = range(int(np.count_nonzero(q, axis=0).max(initial=1)))
+    # A task with fewer classifiers repeats its first one, with chance 0.
+    choices = [np.where(q[layer] > 0, order[layer], order[0]) for layer in layers]
+    return [choose_per_task(hypotheses, choice) for choice in choices], q[: len(choices)]
 
 
 def merge_equal(

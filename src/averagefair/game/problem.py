@@ -16,19 +16,24 @@ from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair.errors import InputError
+from averagefair.game.blocks import Blocks
 from averagefair.game.certificate import Certificate, certify
 from averagefair.game.degenerate_tasks import warn_of_constant_tasks
 from averagefair.game.learner import Learner
 from averagefair.game.mapping import Mapping
 from averagefair.game.measure import Measurement, Meter
 from averagefair.game.mixture import Mixture
-from averagefair.game.protocols import Oracle
+from averagefair.game.per_task_choice import choose_per_task
+from averagefair.game.protocols import Hypothesis, Oracle
 from averagefair.game.rates import Rates
-from averagefair.game.solution import Solution
+from averagefair.game.solution import Answers, Solution
 from averagefair.people.backends import to_host
 from averagefair.people.feature_map import fit_map
 from averagefair.people.sample import Sample
 from averagefair.people.threads import one_thread
+
+Fix = Callable[[Learner, Solution, int], Hypothesis]
+"""Takes a Learner, a solution with answers and a seed; returns one classifier for each task."""
 
 WrapOracle = Callable[[Oracle, str | None], Oracle]
 """Takes the oracle and the data's fingerprint; returns the oracle that the Learner uses."""
@@ -102,12 +107,14 @@ class Problem:
         finally:
             self.learner.oracle.close()
 
-    def settle(self, solution: Solution) -> Outcome:
+    def settle(self, solution: Solution, fix: Fix | None = None) -> Outcome:
         """Turn a solver's solution into classifiers and certify them.
 
         Parameters
         ----------
         solution : Solution
+        fix : callable, optional
+            Chooses one classifier for each task. Default: decisions are drawn.
         """
         mapping = Mapping(
             self._individuals,
@@ -130,12 +137,34 @@ class Problem:
         else:
             kept = [solution.hypotheses[round_] for round_ in mapping.first_rounds]
             classifiers = mapping.mix(kept, self.learned)
+        fixed = None if fix is None else self._fixed(solution, classifiers, fix)
         with one_thread(spread=True):
-            certificate, reached = certify(self.learner, classifiers, solution)
+            certificate, reached = certify(self.learner, classifiers, solution, fixed)
         if self.aside.size:
             classifiers = mapping.classifiers(self.sample)
+            fixed = None if fixed is None else self._with_aside(fixed, classifiers)
         free = self._unconstrained(mapping) if certificate.each_who_pays else None
-        return Outcome(self, mapping, classifiers, free, certificate, reached, solution)
+        return Outcome(self, mapping, classifiers, fixed, free, certificate, reached, solution)
+
+    def _fixed(self, solution: Solution, chances: Mixture, fix: Fix) -> Mixture:
+        """Return the fixed classifiers of the learned tasks."""
+        if solution.answers is None:
+            q = np.array(chances.probabilities)
+            q = q if q.ndim == 2 else np.repeat(q[:, None], self.learned.m, axis=1)
+            blocks = Blocks.even(self.learned.m, self.learned.m)
+            solution = replace(solution, answers=Answers(chances.hypotheses, q, blocks))
+        hypothesis = fix(self.learner, solution, self.seed)
+        return Mixture.fixed(hypothesis, self.learned, self.seed)
+
+    def _with_aside(self, fixed: Mixture, mapped: Mixture) -> Mixture:
+        """Return fixed classifiers of all tasks; the tasks set aside get their likeliest one."""
+        likeliest = int(np.argmax(mapped.probabilities))
+        own = np.setdiff1d(np.arange(self.sample.m), self.aside)
+        choice, columns = np.ones(self.sample.m, dtype=np.intp), np.arange(self.sample.m)
+        choice[own], columns[own] = 0, np.arange(len(own))
+        both = [fixed.hypotheses[0], mapped.hypotheses[likeliest]]
+        hypothesis = choose_per_task(both, choice, columns)
+        return Mixture.fixed(hypothesis, self.sample, self.seed)
 
     def _unconstrained(self, mapping: Mapping) -> Mixture:
         """Return the classifiers of the training tasks with nothing asked; made once."""
@@ -157,23 +186,32 @@ class Outcome:
     problem : Problem
     mapping : Mapping
         Makes the classifiers of any task.
-    classifiers : Mixture
-        The classifiers of all tasks of the sample.
+    mixture : Mixture
+        The classifiers of all tasks of the sample, each with its chance.
+    fixed : Mixture, or None
+        One classifier for each of these tasks. None: decisions are drawn.
     unconstrained : Mixture, or None
         The oracle's own classifiers of these tasks, with nothing asked. None if the oracle failed.
     certificate : Certificate
     reached : Measurement
-        Error and everybody's rates on the training tasks, without the tasks set aside.
+        Error and everybody's rates on the training tasks, without the tasks set aside. Of the fixed
+        decisions, else on average over draws.
     solution : Solution
     """
 
     problem: Problem
     mapping: Mapping
-    classifiers: Mixture
+    mixture: Mixture
+    fixed: Mixture | None
     unconstrained: Mixture | None
     certificate: Certificate
     reached: Measurement
     solution: Solution
+
+    @property
+    def classifiers(self) -> Mixture:
+        """The classifiers that decide: fixed, or drawn by their chances."""
+        return self.mixture if self.fixed is None else self.fixed
 
 
 def _set_aside(

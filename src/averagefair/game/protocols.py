@@ -213,10 +213,13 @@ class Solver(Protocol):
         The alpha to use if the user gives none. None: the library's default.
     default_oracle : Oracle, or None (the default)
         The oracle to use if the user gives none. None: the library's default.
+    default_decisions : {"fixed", "drawn"}, default "fixed"
+        How decisions are made if the user does not say.
     """
 
     default_alpha: float | None = None
     default_oracle: Oracle | None = None
+    default_decisions: str = "fixed"
 
     def solve(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair.game.blocks import Blocks
+from averagefair.game.blocks import Blocks, BlockShares
 from averagefair.game.limits import Program
 from averagefair.game.promises import Promise
 from averagefair.game.protocols import Hypothesis
@@ -102,6 +102,27 @@ class StopReason(Enum):
 
 
 @dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers that fixed decisions are chosen among.
+
+    Attributes
+    ----------
+    hypotheses : sequence of Hypothesis
+        Each decides all learned tasks.
+    chances : array, shape (answers, blocks)
+        The chance of each answer in each block of tasks; columns sum to 1. Many may be 0.
+    blocks : Blocks
+    shares : sequence of BlockShares, or None
+        Each answer's shares of the error and of the rates, block by block. None: not known.
+    """
+
+    hypotheses: Sequence[Hypothesis]
+    chances: FloatArray
+    blocks: Blocks
+    shares: Sequence[BlockShares] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Solution:
     """What a solver returns: chances of plays (answers of the Learner), and a mapping.
 
@@ -128,6 +149,8 @@ class Solution:
         The chance of each hypothesis in each learned task. None: the mapping's own chances.
     blocks : Blocks, or None
         The blocks of tasks that have chances of their own. None: one block.
+    answers : Answers, or None
+        What fixed decisions are chosen among. None: the hypotheses that have a chance.
     common_rates : array, shape (rates,)
         gamma of the mixture.
     multipliers : list of arrays, or None
@@ -166,3 +189,4 @@ class Solution:
     trouble: str = ""
     chances: FloatArray | None = None
     blocks: Blocks | None = None
+    answers: Answers | None = None

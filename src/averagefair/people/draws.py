@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair.errors import InputError
+from averagefair.people.blocks import row_blocks
 from averagefair.people.frames import is_missing
 
 Keys = NDArray[np.uint64]
@@ -151,6 +152,31 @@ def uniform(seed: int, people: Keys, tasks: Keys) -> NDArray[np.float64]:
     start = _mix(np.zeros(1, dtype=np.uint64), np.array([seed % 2**64], dtype=np.uint64))
     state = _mix(_mix(start, people)[:, None], tasks[None, :])
     return np.asarray((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def count_draws(
+    chances: NDArray[np.float64], r: int, seed: int, task_names: Sequence[str]
+) -> NDArray[np.int64]:
+    """Count how often each of k possibilities comes up in r draws for each task; shape (k, m).
+
+    A task's draws depend on the seed, the task's name and its chances, a column of ``chances``
+    (shape (k, m)).
+
+    Examples
+    --------
+    >>> count_draws(np.array([[0.5, 1.0], [0.5, 0.0]]), 4, 0, ["loan", "school"])
+    array([[1, 4],
+           [3, 0]])
+    """
+    below = np.cumsum(chances, axis=0)
+    below /= below[-1]
+    tasks = task_keys(task_names)
+    counts = np.zeros(chances.shape, dtype=np.int64)
+    for rows in row_blocks(r, len(tasks)):
+        draws = uniform(seed, np.arange(rows.start, rows.stop, dtype=np.uint64), tasks)
+        for count, edge in zip(counts, below, strict=True):
+            count += (draws < edge).sum(axis=0)
+    return np.diff(counts, axis=0, prepend=0)
 
 
 def _mix(state: Keys, value: Keys) -> Keys:

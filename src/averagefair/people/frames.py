@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from averagefair._util.text import counted
-from averagefair.errors import InputError, InputTypeError, some_of
+from averagefair.errors import InputError, InputTypeError, extra, some_of
 from averagefair.people.backends import Space, is_foreign, to_host
 
 MOST_EXACT = 2**53
@@ -159,6 +159,28 @@ def check_name_types(X: Any) -> None:
             f"{words[0]!r} and {other!r} ({type(other).__name__}). Make them strings first: "
             "X.columns = X.columns.astype(str)."
         )
+
+
+def to_frame_like(cells: Any, columns: Sequence[str], like: Any, index: Any = None) -> Any:
+    """Return cells as a DataFrame with these columns, in the library and with the index of another.
+
+    Parameters
+    ----------
+    cells : array, shape (rows, columns)
+    columns : sequence of str
+    like : DataFrame or array
+        For a table that is not a DataFrame, the result is a pandas DataFrame.
+    index : array-like, optional
+        The index of the result, if ``like`` is not a DataFrame.
+    """
+    frame = nw.from_native(like, eager_only=True, strict=False)
+    numbers = to_host(cells)
+    if isinstance(frame, nw.DataFrame) and not frame.implementation.is_pandas_like():
+        own = {name: numbers[:, number] for number, name in enumerate(columns)}
+        return nw.from_dict(own, backend=frame.implementation).to_native()
+    pd = extra("pandas", "pandas")
+    known = getattr(like, "index", None) if isinstance(frame, nw.DataFrame) else index
+    return pd.DataFrame(numbers, columns=list(columns), index=known)
 
 
 def names_or_default(

@@ -289,6 +289,7 @@ def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
         "features": None if names is None else list(names),
         "feature_count": mixture.feature_count,
         "seed": mixture.seed,
+        "chosen_together": mixture.chosen_together,
         **written,
         **write_map(mixture.feature_map, arrays),
     }
@@ -299,7 +300,8 @@ def read_mixture(contents: Contents) -> Mixture:
     sample = _names_only(contents)
     chances = contents.chances("chances", sample.m)
     hypotheses = read_hypotheses(contents, len(chances), Sizes(sample.d, sample.m))
-    return Mixture(hypotheses, chances, sample, contents.whole("seed"))
+    together = "chosen_together" in contents.manifest and contents.flag("chosen_together")
+    return Mixture(hypotheses, chances, sample, contents.whole("seed"), together)
 
 
 def _names_only(contents: Contents) -> Sample:

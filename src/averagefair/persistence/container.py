@@ -20,8 +20,9 @@ Arrays = dict[str, NDArray[Any]]
 class Format(NamedTuple):
     """The format that a file's manifest names, the version written, and the oldest one read.
 
-    Version 2 stores how many tasks each hypothesis decides, and chances of each task. It reads
-    files of version 1, in which each hypothesis decides all tasks.
+    Version 2 stores how many tasks each hypothesis decides, chances of each task, how decisions
+    are made, and the balance of fixed decisions. Its reader takes files of version 1, in which each
+    hypothesis decides all tasks and decisions are drawn.
     """
 
     name: str

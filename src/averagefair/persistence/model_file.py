@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from averagefair._util.versions import versions
 from averagefair.errors import InputError
-from averagefair.estimator import AverageFairClassifier, short_form
+from averagefair.estimator import AverageFairClassifier
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import write_whole
 from averagefair.game.certificate import Certificate
@@ -24,12 +24,14 @@ from averagefair.game.rates import RATES, Rates
 from averagefair.game.who_pays import WhoPays
 from averagefair.oracles.feature_map import FeatureMap, split_map
 from averagefair.people.storage import PRECISIONS
+from averagefair.persistence.balance import read_balance, write_balance
 from averagefair.persistence.classifiers import read_mixture, write_mixture
 from averagefair.persistence.container import Arrays, pack, unpack
 from averagefair.persistence.contents import MISFITS, Contents
 from averagefair.persistence.estimators import UntrustedError
 from averagefair.persistence.mapping import ORACLES, read_mapping, write_mapping
 from averagefair.persistence.settings import as_named, one_of
+from averagefair.pose import DECISIONS, short_form
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
 
 SOLVERS: dict[str, type[Any]] = {
@@ -81,8 +83,9 @@ def save(
         The file appears whole or not at all.
     extendable : bool, default False
         Also store the training individuals, as ``extend`` needs them: features (mapped, if there is
-        a feature map), names and weights. These are people's data, so only the owner can read a
-        newly written file. The same holds for a file with a feature map or scikit-learn's
+        a feature map), names and weights, and with fixed decisions everybody's numbers of mistakes
+        so far (``balance_``). These are people's data, so only the owner can read a newly written
+        file. The same holds for a file with a feature map or scikit-learn's
         classifiers, since some of these keep people's features.
     origin : mapping, optional
         A note for the manifest on where the model comes from; plain words and numbers.
@@ -114,6 +117,7 @@ def save(
         manifest = {"kind": "model", **_write_model(model, arrays)}
         if extendable:
             manifest["mapping"] = write_mapping(model.mapping_, arrays)
+            manifest["balance"] = write_balance(model.balance_, arrays)
     else:
         raise InputError(
             "only an AverageFairClassifier, or what its extend returns, can be saved; got "
@@ -229,9 +233,13 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
         solver=one_of(parameters["solver"], SOLVERS, contents),
         random_state=parameters["random_state"],
         dtype=_read_dtype(parameters),
+        decisions=certificate.decisions,
         **short_form(promise),
     )
+    if certificate.decisions == "fixed" and not classifiers.is_fixed:
+        raise ValueError("decisions are fixed, but the chances are not")
     model.classifiers_, model.certificate_ = classifiers, certificate
+    model.mixture_ = classifiers if certificate.decisions == "drawn" else None
     model.promise_, model.unconstrained_, model.first_look_ = promise, None, None
     model.error_, model.common_rate_ = certificate.error, certificate.common_rate
     model.task_names_, model.seed_ = tasks, classifiers.seed
@@ -251,6 +259,9 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
         raise ValueError("one_dimensional labels of several tasks")
     mapping: Any = read_mapping(contents, classifiers, count)  # None if the file holds no mapping
     model.mapping_ = mapping
+    model.balance_ = None if mapping is None else read_balance(contents, mapping, count)
+    if certificate.decisions != "fixed" and model.balance_ is not None:
+        raise ValueError("a balance of decisions that are drawn")
     return model
 
 
@@ -278,12 +289,18 @@ def _read_certificate(contents: Contents, rates: int) -> Certificate:
     written = contents.manifest["certificate"]
     certificate = Certificate.from_dict(written)
     common = certificate.common_rate
+    if certificate.decisions not in DECISIONS:
+        raise ValueError("the certificate does not say how decisions are made")
     figures = [*common] if isinstance(common, tuple) else [common]
     if len(figures) != rates:
         raise ValueError("the certificate has another number of rates")
     figures += _of_type(certificate, "float", "int")
+    for reach in (certificate.by_decisions, certificate.by_chances):
+        figures += [] if reach is None else reach.to_dict().values()
     if not all(map(_is_figure, figures)):
         raise ValueError("the certificate holds a figure that is not a number")
+    if certificate.drawn_share < 0.0 or certificate.drawn_share > 1.0:
+        raise ValueError("the share of drawn decisions is no share")
     if not all(isinstance(text, str) for text in _of_type(certificate, "str")):
         raise ValueError("the certificate holds words that are not text")
     if not all(isinstance(flag, bool) for flag in _of_type(certificate, "bool")):

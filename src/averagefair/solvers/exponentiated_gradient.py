@@ -86,6 +86,8 @@ class ExponentiatedGradient(Solver):
     time_limit: float | None = None
     plan: theory.Plan | None = None
 
+    default_decisions = "drawn"
+
     @property
     def default_alpha(self) -> float | None:  # type: ignore[override]
         """The only alpha that a solver made by :meth:`from_theory` takes; otherwise None."""

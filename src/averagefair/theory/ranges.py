@@ -25,6 +25,7 @@ _COUNTS = {
     "m": "Pass the number of tasks.",
     "m0": "Pass the number of tasks in a round's batch; `tasks_per_round` gives one that suffices.",
     "T": "Pass the number of rounds; `rounds` gives the paper's value.",
+    "r": "Pass the number of draws for each task; 1 fixes one classifier for each.",
     "vc_dimension": "For linear thresholds it is the number of features plus one.",
 }
 
@@ -41,6 +42,15 @@ def real(name: str, value: float) -> float:
 def count(name: str, value: int) -> int:
     """Return the value if it is a positive whole number, or refuse it."""
     return whole_number(name, value, remedy=_COUNTS[name])
+
+
+def tasks_of_a_person(m: float) -> float:
+    """Return the number of tasks, whole or effective, or refuse it if it is below 1."""
+    if isinstance(m, Real) and not isinstance(m, bool) and m >= 1:
+        return m if isinstance(m, int) else float(m)
+    raise InputError(
+        f"`m` must be a number of tasks, 1 or more; got {m!r}. `effective_tasks` gives a person's."
+    )
 
 
 def whole(what: str, value: float) -> int:

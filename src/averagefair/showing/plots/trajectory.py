@@ -33,7 +33,8 @@ class TrajectoryDisplay:
         The requested alpha of each run; its target is a spread of 2 alpha. NaN for a run that does
         not promise equal rates.
     errors, spreads : tuple of array, shape (rounds + 1,)
-        The values after each round of a run; the last values are the fitted model's.
+        The values after each round of a run, on average over draws. The last values are the fitted
+        model's: with fixed decisions, those of the decisions made.
 
     Examples
     --------
@@ -58,7 +59,8 @@ class TrajectoryDisplay:
     ) -> TrajectoryDisplay:
         """Make the display from the paths of one or more fitted models.
 
-        With column generation, every point of the path keeps the promise: the error falls.
+        With column generation, every round keeps the promise on average over draws: the error
+        falls. With fixed decisions, the last step goes from these averages to the decisions made.
 
         Parameters
         ----------

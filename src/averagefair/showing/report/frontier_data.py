@@ -118,6 +118,8 @@ def frontier_data(
                 "error": curve.unconstrained.error,
                 "spread": curve.unconstrained.spread,
             },
+            # Whether decisions are fixed; else they are drawn by the chances found.
+            "fixed": curve[0].certificate.decisions == "fixed",
             "points": [
                 _point(point) | {"carried": _carried(test, index, equal=equal)}
                 for index, point in enumerate(curve)
@@ -327,6 +329,7 @@ def _point(point: FrontierPoint) -> dict[str, Any]:
         "label": f"{point.value:g}",
         "statement": point.statement(),
         "met": known.met,
+        "by_chances": None if known.by_chances is None else known.by_chances.to_dict(),
         "certificate": certificate_lines(known),
         "shown": _figures(point),
     }
@@ -376,7 +379,15 @@ def figure_names(curve: Frontier) -> list[dict[str, str]]:
         )
         if promise.exempt_share:
             listed.append(("outside", "Outside", "Share of people above the cap."))
-    listed.append(("columns", "Columns", "Number of classifiers mixed for each task."))
+    if known.decisions == "fixed":
+        averages = "if decisions are drawn by the chances found, on average over draws."
+        if known.by_chances is not None:
+            listed.append(("chance_error", "Error by chances", f"Error {averages}"))
+            listed.append(("chance_spread", "Spread by chances", f"Spread {averages}"))
+        columns = "Number of classifiers in the solver's mixture; one is chosen for each task."
+    else:
+        columns = "Number of classifiers mixed for each task."
+    listed.append(("columns", "Columns", columns))
     return [dict(zip(("key", "name", "meaning"), own, strict=True)) for own in listed]
 
 
@@ -387,6 +398,9 @@ def _figures(point: FrontierPoint) -> dict[str, list[str]]:
     numbers = {"error": known.error, "spread": known.spread, "reached": known.reached}
     if equal:
         numbers["coin_flips"] = point.coin_flips
+    if known.by_chances is not None:
+        numbers["chance_error"] = known.by_chances.error
+        numbers["chance_spread"] = known.by_chances.spread
     outside = "unknown" if np.isnan(known.outside) else percent(known.outside)
     return {
         **{name: [_written(value), _exact(value)] for name, value in numbers.items()},
@@ -452,6 +466,11 @@ def curve_table(data: dict[str, Any]) -> dict[str, Any]:
         columns["reached"] = lambda point: _written(point["reached"])
     if any(point["gap"] is not None for point in data["points"]):  # else no gap is known
         columns["gap"] = lambda point: _written(point["gap"])
+    if data["fixed"] and all(point["by_chances"] for point in data["points"]):
+        for name in ("error", "spread"):
+            columns[f"{name} by chances"] = lambda point, name=name: _written(
+                point["by_chances"][name]
+            )
     columns["columns"] = lambda point: str(point["columns"])
     columns["seconds"] = lambda point: _written(point["seconds"], 2)
     if data["equal"]:

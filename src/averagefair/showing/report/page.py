@@ -221,6 +221,7 @@ def _settings(curve: Frontier) -> dict[str, Any]:
     else:
         names.insert(0, "promise")
     shown = {name.replace("_", " "): known[name] for name in names}
+    shown["decisions"] = curve[0].certificate.decisions
     return {name: "default" if value is None else value for name, value in shown.items()}
 
 

@@ -48,7 +48,7 @@ _LEAST_WEIGHT = 1e-4
 _NEW_CHANCE, _LEAST_CHANCE = 0.01, 1e-5
 # How far thresholds are pushed below the cheapest new columns; see `starting_point`.
 _PUSH = 0.5
-# The share of the chances that is spread evenly at the start; the second is for a solve that stalls.
+# The share of the chances spread evenly at the start; the second is for a solve that stalls.
 _EVENED = (0.0, 0.5)
 # Columns with a larger chance stay, as do those that entered in the last rounds.
 _USED, _NEW_ROUNDS = 1e-3, 2

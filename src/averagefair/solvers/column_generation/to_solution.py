@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from averagefair._util.arrays import FloatArray
-from averagefair.game.solution import Solution, StopReason
+from averagefair.game.solution import Answers, Solution, StopReason
 from averagefair.solvers.column_generation.pool import CONSTANTS
 from averagefair.solvers.column_generation.run import ColumnRun, PromiseResult
 
@@ -103,6 +103,12 @@ def to_solution(run: ColumnRun, result: PromiseResult, mapping: MappingResult) -
         hypotheses=[run.pool.plays[play].hypothesis for play in used],
         chances=chances[used][:, run.blocks.of_task],
         blocks=run.blocks,
+        answers=Answers(
+            [play.hypothesis for play in run.pool.plays],
+            chances,
+            run.blocks,
+            [play.blocks for play in run.pool.plays if play.blocks is not None],
+        ),
         common_rates=common_rates,
         multipliers=None,
         dual_points=[program.clip(point) for point in (result.center, master.point)],
