@@ -73,6 +73,7 @@ def learn(alpha: float) -> AverageFairClassifier:
         oracle=RegressionOracle(),
         solver=ColumnGeneration(max_rounds=40),
         dtype="float32",
+        decisions="drawn",  # many small shows, each drawn by its chance
         random_state=0,
     ).fit(features, labels)
 

@@ -89,11 +89,11 @@ print(of_logistic.to_frame().nlargest(5, "rate")[["rate", "low", "high", "tasks"
 # -------------------------------
 #
 # The fair model learns from the other 100 tasks. It makes classifiers for the audited tasks from
-# the training people's labels, ``past``. Its decisions are drawn. We audit the chances, because
-# draws would add noise.
+# the training people's labels, ``past``. We audit the chances of its mapping: each task's classifiers
+# are then made without the other audited tasks.
 
 fair = AverageFairClassifier(alpha=0.05, random_state=0).fit(people.X, people.Y)
-of_fair = audit(labels, fair.extend(past).decision_probability(people.X_new), **asked)
+of_fair = audit(labels, fair.mapping_.extend(past).decision_probability(people.X_new), **asked)
 audits["fair, alpha = 0.05"] = of_fair
 print(in_short().to_string())
 

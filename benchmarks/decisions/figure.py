@@ -39,7 +39,7 @@ def draw(found: dict[str, list[Result]], file: Path) -> None:
             look = {"color": style.colour, "linestyle": style.dash, "linewidth": 1.6}
             ax.plot(tasks, deviations.mean(axis=0), label=LABELS[way], **look)
         ax.axhline(100 * ALPHA, color=REQUEST, linewidth=0.9, linestyle=(0, (1, 2)))
-        ax.text(tasks[-1], 100 * ALPHA, "alpha", color=REQUEST, ha="right", va="bottom")
+        ax.text(tasks[-1], 100 * ALPHA, "alpha", color=REQUEST, ha="right", va="top")
         ax.set(title=TITLES.get(population, population), xlabel="tasks so far")
         ax.title.set_fontsize(10)
     panels[0].set_ylim(0, None)

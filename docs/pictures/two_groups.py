@@ -20,7 +20,7 @@ scatter = np.random.default_rng(1).uniform(-0.3, 0.3, size=300)
 titles = {0.5: "nothing asked", 0.1: "learned with alpha = 0.1"}
 for axis, (alpha, title) in zip(axes, titles.items(), strict=True):
     model = AverageFairClassifier(alpha=alpha, random_state=0).fit(X, Y[:, :50])
-    chances = model.extend(Y[:, 50:]).decision_probability(X)
+    chances = model.mapping_.extend(Y[:, 50:]).decision_probability(X)
     rates = individual_rates(Y[:, 50:], chances)
     for height, name in ((1, "north"), (0, "south")):
         here = region == name

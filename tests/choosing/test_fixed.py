@@ -198,7 +198,7 @@ class TestChoice:
 
     def test_it_finds_the_best_choice_of_small_problems(self):
         best = kept = can_be_kept = problems = 0
-        for seed in range(40):
+        for seed in range(20):
             X, Y = small_world(seed)
             learner = Learner(Sample(X, Y), ErrorRate(), StumpOracle())
             promise = Equal((0.15, 0.2, 0.25)[seed % 3])
