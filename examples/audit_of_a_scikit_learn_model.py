@@ -89,8 +89,8 @@ print(of_logistic.to_frame().nlargest(5, "rate")[["rate", "low", "high", "tasks"
 # -------------------------------
 #
 # The fair model learns from the other 100 tasks. It makes classifiers for the audited tasks from
-# the training people's labels, ``past``. We audit the chances of its mapping: each task's classifiers
-# are then made without the other audited tasks.
+# the training people's labels, ``past``. We audit the chances of its mapping. The classifiers of
+# each task are then made without the other audited tasks.
 
 fair = AverageFairClassifier(alpha=0.05, random_state=0).fit(people.X, people.Y)
 of_fair = audit(labels, fair.mapping_.extend(past).decision_probability(people.X_new), **asked)
