@@ -100,8 +100,7 @@ def test_the_answer_is_this_machines(client, people, rate, solver):
     )
 
 
-@pytest.mark.parametrize("rate", ["error", BOTH], ids=str)
-@pytest.mark.parametrize("solver", ["averages", "columns"])
+@pytest.mark.parametrize(("rate", "solver"), [("error", "averages"), (BOTH, "columns")], ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_fixed_decisions_are_this_machines(client, people, rate, solver):
     labels, solver = with_blanks(people.Y), SOLVERS[solver]

@@ -129,7 +129,8 @@ class Certificate:
         The share of the training people's decisions that are drawn: 0 if decisions are fixed. NaN
         in a model file of release 0.1.0.
     by_decisions : Reach, or None
-        What the decisions made reach. Drawn: one draw for each training person and task. None if
+        What the decisions made reach. Drawn: one draw for each training person and task (with a
+        feature map it is not the draw that ``predict`` makes). None if
         that was not measured: with more than 50 million decisions, or in an older model file.
     by_chances : Reach, or None
         What the chances found by the solver reach, on average over draws. None in an older file.
