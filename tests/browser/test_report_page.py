@@ -14,6 +14,7 @@ from averagefair import audit, frontier
 from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import audit_report, frontier_report
 from tests.support.browser_pages import (
+    LARGE_ENOUGH,
     READ_COLOURS,
     READ_OUT_OF_SIGHT,
     READ_OVERLAPS,
@@ -247,9 +248,8 @@ def test_on_paper(browser, whole, audited, kind, scheme):
         page.emulate_media(media="print", color_scheme=scheme)
         for wanted in CONTROLS:
             assert not any(one.is_visible() for one in page.locator(wanted).all())
-        for box in page.locator("svg.drawing").all():
-            size = box.bounding_box()
-            assert min(size["width"], size["height"]) > 50
+        # Drawings are drawn anew for the width of the paper.
+        page.wait_for_function(LARGE_ENOUGH)
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == "rgb(255, 255, 255)"
         assert min(contrast(one, other) for _, one, other in page.evaluate(READ_COLOURS)) >= 4.5

@@ -168,6 +168,15 @@ REDRAWN = """
 """
 
 
+LARGE_ENOUGH = """
+() => {
+  const drawings = [...document.querySelectorAll("svg.drawing")];
+  const sizes = drawings.map((one) => one.getBoundingClientRect());
+  return sizes.length > 0 && sizes.every((one) => Math.min(one.width, one.height) > 50);
+}
+"""
+
+
 @contextmanager
 def chromium():
     """Start a browser; skip the test if there is none."""
