@@ -44,6 +44,20 @@ def one_by_one(model, people, count, **options):
     return np.stack(decided, axis=1)
 
 
+@pytest.mark.parametrize("balance", [True, False])
+def test_the_order_of_new_tasks_does_not_matter(people, model, balance):
+    names = np.array([f"later {task}" for task in range(60)])
+    expected = None
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(60)
+        later = model.extend(people.Y_new_tasks[:, order], task_names=names[order], balance=balance)
+        made = np.empty((len(people.X_new), 60))
+        made[:, order] = later.predict(people.X_new)
+        expected = made if expected is None else expected
+        np.testing.assert_array_equal(made, expected)
+        model = fit(people)
+
+
 class TestRunningRates:
     @pytest.mark.parametrize("rate", ["error", "false_positive"])
     def test_they_are_those_of_all_decisions_so_far(self, people, rate):

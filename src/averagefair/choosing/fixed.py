@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from averagefair._util.arrays import FloatArray
 from averagefair.choosing.candidates import Candidates, gather_candidates, mixed_rates
 from averagefair.choosing.penalties import Penalties, Score
-from averagefair.choosing.search import MOST_CANDIDATES, MOST_DECISIONS, Search
+from averagefair.choosing.search import (
+    MOST_CANDIDATES,
+    MOST_DECISIONS,
+    Search,
+    order_of,
+)
 from averagefair.game.blocks import Blocks, BlockShares
 from averagefair.game.learner import Learner
 from averagefair.game.per_task_choice import choose_per_task
@@ -73,6 +78,7 @@ def _search(
         target=penalties.score(*mixed_rates(candidates, learner.rate_scale)).objective,
         first_penalty=_largest_price(learner, solution),
         rng=np.random.default_rng(seed),
+        order=order_of(groups, learner.sample),
         effort=effort,
     ).run()
     return candidates.plays[np.arange(len(groups)), chosen.choice], chosen.score

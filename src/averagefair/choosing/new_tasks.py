@@ -16,7 +16,12 @@ from averagefair._util.arrays import FloatArray
 from averagefair.choosing.balance import Balance
 from averagefair.choosing.candidates import gather_candidates
 from averagefair.choosing.penalties import Penalties
-from averagefair.choosing.search import MOST_CANDIDATES, MOST_DECISIONS, Search
+from averagefair.choosing.search import (
+    MOST_CANDIDATES,
+    MOST_DECISIONS,
+    Search,
+    order_of,
+)
 from averagefair.game.blocks import Blocks, BlockShares, RateScale
 from averagefair.game.constraints import Constraints
 from averagefair.game.mapping import Mapping
@@ -91,6 +96,7 @@ def fix_new_tasks(
             target=-np.inf,
             first_penalty=0.0,
             rng=np.random.default_rng(seed),
+            order=order_of(groups, sample),
             past=running.past,
         )
         taken = search.run().choice

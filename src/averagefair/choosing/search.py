@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from averagefair._util.arrays import FloatArray
 from averagefair.choosing.candidates import Candidates
 from averagefair.choosing.penalties import Penalties, Score
-from averagefair.game.blocks import RateScale
+from averagefair.game.blocks import Blocks, RateScale
+from averagefair.people.sample import Sample
 
 Choice = NDArray[np.intp]
 """The chosen candidate of each group, shape (groups,)."""
@@ -36,6 +37,8 @@ _CELLS, _FEWEST_SWEEPS, _MOST_SWEEPS, _SWEEPS_FOR_A_GROUP = 2e8, 16, 120, 10
 # group can change. The first annealing finds a choice that keeps the promise, the others lower its
 # error.
 _HOT, _COLD = (0.05, 0.01, 0.03, 0.005), 3e-4
+# A promise not kept after this many annealings is given up: the next comes as near as it can.
+_TRIES = 2
 # The penalty: its first value if no price is known, its growth in a sweep that breaks a limit and
 # its fall in one that does not, and its bounds in multiples of the first.
 _PENALTY, _GROWTH, _FALL, _LEAST, _MOST = 10.0, 1.08, 0.96, 1e-3, 1e4
@@ -76,6 +79,9 @@ class Search:
     first_penalty : float
         The largest price of a person's rate in the program, in people; 0 if unknown.
     rng : numpy Generator
+    order : integer array, shape (groups,), optional
+        The groups in an order of their own, e.g. by name. Random numbers are used up in this order,
+        so the choice does not depend on the order in which the groups are given.
     past : array, shape (N,), optional
         What is added to everybody's rates.
     effort : float, default 1
@@ -91,6 +97,7 @@ class Search:
         target: float,
         first_penalty: float,
         rng: np.random.Generator,
+        order: NDArray[np.intp] | None = None,
         past: Any | None = None,
         effort: float = 1.0,
     ) -> None:
@@ -100,6 +107,7 @@ class Search:
         self._space, self._xp = scale.constraints.space, scale.constraints.space.xp
         self.past = self._space.zeros(len(scale.constraints)) if past is None else past
         self._sizes = candidates.sizes
+        self._order = np.arange(len(self._sizes)) if order is None else order
         cells = float(self._sizes.sum()) * len(scale.constraints)
         most = min(_MOST_SWEEPS, _FEWEST_SWEEPS + _SWEEPS_FOR_A_GROUP * len(self._sizes))
         sweeps = np.clip(_CELLS / max(1.0, cells), _FEWEST_SWEEPS, most)
@@ -116,13 +124,12 @@ class Search:
         if self._finished() or len(self._sizes) == 1 or not (self._sizes > 1).any():
             return self._best()
         choice = start.choice
-        for hot in _HOT:
-            self._anneal(choice.copy(), hot, within_budget=False)
-            if self._finished():
+        for number, hot in enumerate(_HOT):
+            lost = self._kept is None and number >= _TRIES
+            self._anneal(choice.copy(), _HOT[0] if lost else hot, within_budget=lost)
+            if lost or self._finished():
                 return self._best()
             choice = self._best().choice
-        if self._kept is None:
-            self._anneal(choice.copy(), _HOT[0], within_budget=True)
         return self._best()
 
     def _start(self) -> Chosen:
@@ -137,7 +144,9 @@ class Search:
             starts += [np.array([candidate]) for candidate in range(int(self._sizes[0]))]
         else:
             for _ in range(_DRAWS):
-                drawn = self.rng.random((len(chances), 1)) * edges[:, -1:]
+                drawn = np.empty((len(chances), 1))
+                drawn[self._order] = self.rng.random((len(chances), 1))
+                drawn *= edges[:, -1:]
                 starts.append(np.minimum((edges <= drawn).sum(axis=1), self._sizes - 1))
         scored = [Chosen(choice, self._score(choice)) for choice in starts]
         best = min(scored, key=lambda chosen: chosen.score)
@@ -171,7 +180,7 @@ class Search:
         the best start: the promise is then out of reach, and the search comes as near as it can at
         no more error. More error for a promise that stays broken was of no use to new people.
         """
-        groups = np.flatnonzero(self._sizes > 1)
+        groups = self._order[self._sizes[self._order] > 1]
         penalty = self.first_penalty
         rates = self._rates(choice)
         cooling = (_COLD / hot) ** (1.0 / (self.sweeps - 1))
@@ -227,6 +236,21 @@ class Search:
             counts = self.candidates.counts[group][:, taken, :]
             total = total + self._xp.astype(counts, self._xp.float64)
         return self.scale.rates(total[:, None, :])[0, :] + self.past
+
+
+def order_of(groups: Blocks, sample: Sample) -> NDArray[np.intp]:
+    """Return the groups ordered by the names of their tasks.
+
+    The given order is kept if tasks have no names of their own, or groups hold several.
+
+    Parameters
+    ----------
+    groups : Blocks
+    sample : Sample
+    """
+    if len(groups) < sample.m or not sample.named_tasks:
+        return np.arange(len(groups))
+    return np.argsort(np.asarray(sample.task_names), kind="stable")
 
 
 def _draw(costs: FloatArray, warmth: float, rng: np.random.Generator) -> int:
