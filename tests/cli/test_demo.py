@@ -13,7 +13,7 @@ from averagefair import AverageFairClassifier, ExponentiatedGradient, frontier
 from averagefair.cli.app import app
 from averagefair.cli.demo_run import SHOWN
 from averagefair.datasets import make_synthetic
-from tests.support.cli_runs import cells, fits_80_columns, read, run_alone, strict
+from tests.support.cli_runs import cells, fits_80_columns, read, strict
 from tests.support.places import ROOT
 from tests.support.snippets import agree
 
@@ -35,13 +35,6 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shown(folder):
-    done = run_alone(folder, "demo")
-    assert done.err == ""
-    return done.out
-
-
-@pytest.fixture(scope="module")
 def curve():
     people = make_synthetic(n=200, m=50, d=20, q=0.8)
     return frontier(people.X, people.Y, random_state=0)
@@ -56,16 +49,28 @@ def from_this(curve):
     return answer
 
 
-@pytest.fixture(scope="module")
-def told(folder, curve):
-    """The demo's JSON, made from this curve, so that the curve is learned once."""
-    args = ["demo", "--tables", "tables", "-o", "again.html", "--json"]
+def run_demo(folder, curve, *args):
+    """Run the demo with this curve, so that the curve is learned once; return what it prints.
+
+    ``make demo`` runs the whole command.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("averagefair.cli.demo_run.frontier", from_this(curve))
-        done = CliRunner().invoke(app, args)
+        done = CliRunner().invoke(app, ["demo", *args])
     assert done.exit_code == 0, done.output
-    return strict(done.stdout)
+    assert "--json" in args or done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def shown(folder, curve):
+    return run_demo(folder, curve)
+
+
+@pytest.fixture(scope="module")
+def told(folder, curve):
+    return strict(run_demo(folder, curve, "--tables", "tables", "-o", "again.html", "--json"))
 
 
 def test_it_has_a_row_for_every_alpha_and_fits_80_columns(shown):

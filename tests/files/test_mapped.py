@@ -494,6 +494,7 @@ def test_a_full_disk_leaves_nothing_behind(size, blanks, tmp_path, out):
     assert not list(out.iterdir())
 
 
+@pytest.mark.long
 def test_a_full_disk_in_a_test_does_not_stop_its_report(tmp_path):
     """The report of the tests above may go to a file that is larger than their limit."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]

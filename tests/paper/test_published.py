@@ -43,7 +43,7 @@ def test_published_runs_are_reproduced(split, row):
 
 # Alphas that are not in the authors' rows. A plain loop gives the numbers; at 0.19 the authors also
 # do.
-UNSEEN = (0.03, 0.05, 0.07, 0.09, 0.11, 0.13, 0.15, 0.17, 0.19, 0.21)
+UNSEEN = (0.03, 0.07, 0.11, 0.15, 0.19)
 AT_19 = {"error": 0.198235, "common_rate": 0.283, "spread": 0.3785}
 
 

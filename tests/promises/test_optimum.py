@@ -29,9 +29,9 @@ from tests.support.promise_table import (
     objective,
 )
 
-FEW, MANY = 100, 3200
+FEW, MANY = 50, 3200
 # The choice of fixed decisions takes longer than the solution of so small a problem.
-FEW_FIXED = 15
+FEW_FIXED = 10
 # Within this of what is possible, a promise may be kept or refused.
 BORDER = 1e-5
 

@@ -391,7 +391,7 @@ class TestTrouble:
         self.assert_ends_by_time(ColumnGeneration(time_limit=looks, tol=1e-9), oracle, beta)
 
     @pytest.mark.parametrize("oracle", EITHER, ids=repr)
-    @pytest.mark.parametrize("programs", [0, 1, 8, 21])
+    @pytest.mark.parametrize("programs", [0, 8])
     @pytest.mark.parametrize("beta", [0.0, 0.1])
     def test_time_that_runs_out_within_a_linear_program(self, oracle, programs, beta, monkeypatch):
         end_linear_programs(monkeypatch, after=programs)

@@ -98,6 +98,7 @@ def _told(tally):
 
 
 @LINUX
+@pytest.mark.long
 def test_what_was_made_on_purpose_does_nothing(folder):
     found = Survey("attacks", folder, 0, len(ATTACKED))
     said = [outcome for outcome, _ in found.finish().values()]
@@ -119,6 +120,7 @@ structured_jobs.main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))
 
 
 @LINUX
+@pytest.mark.long
 def test_the_judge_notices_a_reader_that_checks_nothing(folder, tmp_path):
     (tmp_path / "careless.py").write_text(CARELESS)
     found = Survey("attacks", folder, 0, 2, program=tmp_path / "careless.py")

@@ -218,8 +218,15 @@ LONG = ("fit", *COMMON, *DRAWN, "--alpha", "0.02", "-o", "fair.model")
 SIGNALS = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 
-@pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS.keys())
-@pytest.mark.parametrize("kind", ["fit", "curve"])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        pytest.param("fit", signal.SIGINT, id="fit, Ctrl-C"),
+        pytest.param("fit", signal.SIGTERM, id="fit, SIGTERM", marks=pytest.mark.long),
+        pytest.param("curve", signal.SIGINT, id="curve, Ctrl-C", marks=pytest.mark.long),
+        pytest.param("curve", signal.SIGTERM, id="curve, SIGTERM"),
+    ],
+)
 def test_a_signal_ends_a_run_with_the_best_answer_so_far(number, kind, forks, tmp_path):
     put_people(tmp_path)
     args = LONG if kind == "fit" else (*RUNS["curve"], *DRAWN)

@@ -108,7 +108,7 @@ def quick():
 @pytest.mark.parametrize(
     "circumstances",
     [
-        {"threads": 1, "hash_seed": 1, "one_core": True},
+        pytest.param({"threads": 1, "hash_seed": 1, "one_core": True}, marks=pytest.mark.long),
         {"threads": 4, "hash_seed": 2, "how": "busy"},
     ],
     ids=["one thread", "four threads, busy"],

@@ -280,6 +280,7 @@ def test_every_step_may_fail_for_every_reason(shop, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.long
 def test_a_folder_that_vanishes_is_told(shop, tmp_path, monkeypatch):
     for name, (act, file) in WRITERS.items():
         folder = tmp_path / name.replace(" ", "_")
@@ -398,6 +399,7 @@ class Limited(Forks):
     )
 
 
+@pytest.mark.long
 def test_files_that_grow_too_large_are_told(shop, tmp_path):
     with Limited() as forks:
         for name, (args, option, file) in COMMANDS.items():
@@ -448,6 +450,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_or_locked_is_told(shop, tmp_path):
     # Mount for this process alone, until it ends. Root may do that; on many systems everybody may.
     alone = ["unshare", "--mount", "--map-root-user"]

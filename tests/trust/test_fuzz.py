@@ -102,7 +102,7 @@ def test_any_table_in_memory_is_read_or_refused(rows):
         assert found.dtype.kind in "fiub"
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [30, pytest.param(3000, marks=pytest.mark.long)])
 def test_damaged_tables_are_read_or_refused(count, tmp_path):
     tally = Counter()
     for place in range(count):
@@ -201,7 +201,7 @@ def attempt(args, folder, inputs):
     return done.exit_code
 
 
-@pytest.mark.parametrize("count", [100, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, pytest.param(3000, marks=pytest.mark.long)])
 def test_every_command_ends_in_words(count, shop, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tally = Counter()

@@ -410,7 +410,8 @@ def some_fixed():
     for place, case in enumerate(CASES):
         solver = list(SOLVERS)[place % 2]
         solver = solver if possible(case, solver) else next(s for s in SOLVERS if s != solver)
-        yield case, next(oracles), solver, next(rates)
+        marks = [pytest.mark.long] if place % 2 else []
+        yield pytest.param(case, next(oracles), solver, next(rates), marks=marks)
 
 
 @pytest.mark.parametrize(("case", "oracle", "solver", "rate"), [*some_fixed()])
