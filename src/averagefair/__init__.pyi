@@ -23,6 +23,7 @@ from .game.mixture import Mixture
 from .game.promises import Cap, Equal, Minimax, Promise, WorstOff
 from .game.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
 from .game.who_pays import WhoPays, who_pays
+from .logs import DecisionLog, audit_log
 from .oracles import (
     FeatureMap,
     FiniteOracle,
@@ -48,6 +49,7 @@ __all__ = [
     "CheckpointWarning",
     "ColumnGeneration",
     "Comparison",
+    "DecisionLog",
     "DegenerateTaskWarning",
     "Drift",
     "Equal",
@@ -84,6 +86,7 @@ __all__ = [
     "WhoPays",
     "WorstOff",
     "audit",
+    "audit_log",
     "compare",
     "drift",
     "frontier",

@@ -93,15 +93,8 @@ def audit(
     >>> found.worst_off(1)[0]["name"], found.mean.value, found.chance.p
     ('Cy', 0.416..., 0.125)
     """
-    if isinstance(rate, list | tuple):
-        raise InputError(f"an audit takes one rate; got {rate!r}. Run one audit for each rate.")
-    kind = resolve_rate(rate)
-    if number_between("confidence", confidence) < 0.5:
-        raise InputError(f"`confidence` must be at least 0.5; got {confidence!r}.")
-    alpha = None if alpha is None else positive_number("alpha", alpha, 0.5)
-    if beta is not None and alpha is None:
-        raise InputError("`beta`, the share of people outside alpha, needs an `alpha`.")
-    beta = number_below("beta", 0.0 if beta is None else beta, 1.0)
+    request = check_request(rate, alpha, beta, confidence, random_state)
+    kind = request.pop("rate")
     if not isinstance(learned_tasks, bool | np.bool_):
         raise InputError(f"`learned_tasks` must be True or False; got {learned_tasks!r}.")
     losses = read_losses(
@@ -113,17 +106,37 @@ def audit(
         task_names=task_names,
         task_families=task_families,
     )
-    seed = _seed(random_state)
     return audit_losses(
-        losses,
-        kind.name,
-        groups=groups,
-        alpha=alpha,
-        beta=beta,
-        learned_tasks=bool(learned_tasks),
-        confidence=confidence,
-        seed=seed,
+        losses, kind.name, groups=groups, learned_tasks=bool(learned_tasks), **request
     )
+
+
+def check_request(
+    rate: str | Rate,
+    alpha: float | None,
+    beta: float | None,
+    confidence: float,
+    random_state: Any,
+) -> dict[str, Any]:
+    """Check what is asked of an audit; return it as arguments of :func:`audit_losses`.
+
+    The parameters are those of :func:`averagefair.audit`. The rate is resolved.
+    """
+    if isinstance(rate, list | tuple):
+        raise InputError(f"an audit takes one rate; got {rate!r}. Run one audit for each rate.")
+    kind = resolve_rate(rate)
+    if number_between("confidence", confidence) < 0.5:
+        raise InputError(f"`confidence` must be at least 0.5; got {confidence!r}.")
+    alpha = None if alpha is None else positive_number("alpha", alpha, 0.5)
+    if beta is not None and alpha is None:
+        raise InputError("`beta`, the share of people outside alpha, needs an `alpha`.")
+    return {
+        "rate": kind,
+        "alpha": alpha,
+        "beta": number_below("beta", 0.0 if beta is None else beta, 1.0),
+        "confidence": confidence,
+        "seed": _seed(random_state),
+    }
 
 
 def _seed(random_state: Any) -> int:

@@ -168,7 +168,7 @@ def estimate_dispersion(losses: Losses, tally: Tally, confidence: float) -> Disp
         met += estimable[rows] @ counts
         z = totals
         z -= counts * rates[rows, None]
-        if losses.families is not None:
+        if losses.clustered:
             # A person's deviations sum to 0, but not when weighted by family sizes.
             uneven[rows] = np.einsum("ij,ij->i", counts, z)
         z *= scale[rows, None]

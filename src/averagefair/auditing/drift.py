@@ -25,6 +25,7 @@ from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.result import Audit
 from averagefair.auditing.tally import tally
+from averagefair.auditing.trials import Trials
 from averagefair.errors import InputError, extra, some_of
 from averagefair.people.frames import read_categories
 
@@ -244,8 +245,10 @@ def _check_series(series: Sequence[Audit]) -> None:
 
 def _same_table(audit: Audit, other: Audit) -> bool:
     """Return True if both audits have the same table and its cells are not all equal."""
-    cells = audit.evidence.losses.cells
-    same = np.array_equal(cells, other.evidence.losses.cells, equal_nan=cells.dtype.kind == "f")
+    cells, others = audit.evidence.losses.cells, other.evidence.losses.cells
+    if isinstance(cells, Trials) or isinstance(others, Trials):
+        return False
+    same = np.array_equal(cells, others, equal_nan=cells.dtype.kind == "f")
     return same and bool((cells != cells[0, 0]).any())
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from averagefair._util.arrays import FloatArray
 from averagefair._util.text import counted
+from averagefair.auditing.trials import Trials
 from averagefair.errors import InputError, some_of
 from averagefair.game.protocols import Rate
 from averagefair.people.blocks import row_blocks
@@ -53,9 +54,10 @@ class Losses:
 
     Attributes
     ----------
-    cells : int8 or float array, shape (n, m)
+    cells : int8 or float array of shape (n, m), or Trials
         int8, if no decision is a probability: 0 is right, 1 is wrong, -1 does not count. Otherwise
-        float: the probability of a wrong decision; NaN does not count.
+        float: the probability of a wrong decision; NaN does not count. Or, from a log, the trials
+        of each person and task.
     individual_names : array, shape (n,)
     task_names : tuple of str
     families : integer array, shape (m,), or None
@@ -71,7 +73,7 @@ class Losses:
         A hash of each task's labels. Different labels collide about once in a billion.
     """
 
-    cells: NDArray[Any]
+    cells: NDArray[Any] | Trials
     individual_names: NDArray[Any]
     task_names: tuple[str, ...]
     families: NDArray[np.intp] | None = None
@@ -98,7 +100,14 @@ class Losses:
     @property
     def binary(self) -> bool:
         """Whether every decision is either right or wrong, never a probability in between."""
+        if isinstance(self.cells, Trials):
+            return self.cells.binary
         return self.cells.dtype == np.int8
+
+    @property
+    def clustered(self) -> bool:
+        """Whether a person may have several cells or trials in one unit."""
+        return self.families is not None or isinstance(self.cells, Trials)
 
     @cached_property
     def _by_family(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -126,6 +135,8 @@ class Losses:
         return np.add.reduceat(values[:, order], starts, axis=1)
 
     def _cells(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+        if isinstance(self.cells, Trials):
+            return self.cells.dense(rows)
         cells = self.cells[rows]
         counted = cells >= 0
         if self.binary:
@@ -141,8 +152,9 @@ class Losses:
     def take_people(self, people: BoolArray) -> Losses:
         """Return only these people, with the same tasks."""
         index = None if self.index is None else self.index[people]
-        names = self.individual_names[people]
-        return replace(self, cells=self.cells[people], individual_names=names, index=index)
+        names, cells = self.individual_names[people], self.cells
+        taken = cells.of_people(people) if isinstance(cells, Trials) else cells[people]
+        return replace(self, cells=taken, individual_names=names, index=index)
 
     def take_tasks(self, tasks: NDArray[np.intp]) -> Losses:
         """Return only the tasks with these numbers, with the same people."""
@@ -151,9 +163,11 @@ class Losses:
         if self.families is not None:
             kept, families = np.unique(self.families[tasks], return_inverse=True)
             family_names = tuple(self.family_names[family] for family in kept)
+        cells = self.cells
+        taken = cells.of_tasks(tasks) if isinstance(cells, Trials) else cells[:, tasks]
         return replace(
             self,
-            cells=self.cells[:, tasks],
+            cells=taken,
             task_names=names,
             families=families,
             family_names=family_names,

@@ -27,7 +27,7 @@ class PersonTable(Frozen):
     rate : array, shape (n,)
         NaN if none of the person's cells counts; the intervals and the rank are NaN too.
     tasks : integer array, shape (n,)
-        How many of the person's cells count.
+        On how many tasks the person has a cell that counts.
     low, high : arrays, shape (n,)
         The confidence interval of each person alone; NaN for learned tasks (tasks that the model
         was trained on).
@@ -103,7 +103,7 @@ def person_table(
     return PersonTable(
         name=losses.individual_names,
         rate=tally.rates,
-        tasks=tally.counted.astype(np.intp),
+        tasks=tally.tasks,
         low=low,
         high=high,
         all_low=all_low,

@@ -31,8 +31,12 @@ class Tally:
         :func:`freedom` of the sizes c_f; without families, 1 - 1 / m_i.
     wrong : array, shape (n,)
         The sum of each person's losses.
+    tasks : integer array, shape (n,)
+        The number of tasks with a cell that counts.
     task_counted, task_wrong : arrays, shape (m,)
         For each task: the number of cells that count, and the sum of losses.
+    task_people : integer array, shape (m,)
+        For each task: the number of people with a cell that counts.
     unit_counted : array, shape (units,)
         The number of cells that count in each family; without families, in each task.
     squares : float
@@ -45,8 +49,10 @@ class Tally:
     shared: FloatArray
     freedom: FloatArray
     wrong: FloatArray
+    tasks: NDArray[np.intp]
     task_counted: FloatArray
     task_wrong: FloatArray
+    task_people: NDArray[np.intp]
     unit_counted: FloatArray
     squares: float
 
@@ -101,8 +107,9 @@ class Tally:
 
     @property
     def complete(self) -> bool:
-        """Whether every cell counts."""
-        return bool((self.task_counted == len(self.counted)).all())
+        """Whether every cell counts, and counts once."""
+        once = (self.task_people == len(self.counted)) & (self.task_counted == len(self.counted))
+        return bool(once.all())
 
 
 def tally(losses: Losses) -> Tally:
@@ -116,17 +123,21 @@ def tally(losses: Losses) -> Tally:
     """
     n, m = losses.n, losses.m
     counted, wrong, units, largest, second, third = np.zeros((6, n))
+    tasks = np.zeros(n, dtype=np.intp)
     task_counted, task_wrong, squares = np.zeros(m), np.zeros(m), 0.0
+    task_people = np.zeros(m, dtype=np.intp)
     for rows, counts, totals in losses.blocks(by_task=True):
         counted[rows], wrong[rows] = counts.sum(axis=1), totals.sum(axis=1)
         task_counted += counts.sum(axis=0)
         task_wrong += totals.sum(axis=0)
         squares += float(np.vdot(totals, totals))
-        if losses.families is not None:
+        tasks[rows], met = np.count_nonzero(counts, axis=1), np.count_nonzero(counts, axis=0)
+        task_people += met
+        if losses.clustered:
             c = losses.by_family(counts)
             units[rows], largest[rows] = np.count_nonzero(c, axis=1), c.max(axis=1)
             second[rows], third[rows] = (c**2).sum(axis=1), (c**3).sum(axis=1)
-    if losses.families is None:
+    if not losses.clustered:
         units = second = third = counted
     return Tally(
         counted=counted,
@@ -135,8 +146,10 @@ def tally(losses: Losses) -> Tally:
         shared=second,
         freedom=freedom(np.maximum(counted, 1.0), np.maximum(second, 1.0), third),
         wrong=wrong,
+        tasks=tasks,
         task_counted=task_counted,
         task_wrong=task_wrong,
+        task_people=task_people,
         unit_counted=losses.by_family(task_counted[None, :])[0],
         squares=squares,
     )

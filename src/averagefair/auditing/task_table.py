@@ -67,7 +67,7 @@ def task_table(losses: Losses, tally: Tally, dispersion: Dispersion) -> TaskTabl
     return TaskTable(
         name=losses.task_names,
         family=family,
-        people=tally.task_counted.astype(np.intp),
+        people=tally.task_people,
         rate=tally.task_wrong / np.where(tally.task_counted > 0, tally.task_counted, np.nan),
         influence=influence,
     )
