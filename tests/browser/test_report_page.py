@@ -248,7 +248,7 @@ def test_on_paper(browser, whole, audited, kind, scheme):
         page.emulate_media(media="print", color_scheme=scheme)
         for wanted in CONTROLS:
             assert not any(one.is_visible() for one in page.locator(wanted).all())
-        # Drawings are drawn anew for the width of the paper.
+        # Drawings are drawn again for the width of the paper.
         page.wait_for_function(LARGE_ENOUGH)
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == "rgb(255, 255, 255)"

@@ -267,8 +267,8 @@ class DecisionLog:
         if lonely.size:
             listed = some_of([tasks[int(task)] for task in lonely])
             out.append(
-                f"only one person met {counted(lonely.size, 'task')}: {listed}. What is hard about "
-                "such a task cannot be told from what befalls the person."
+                f"only one person met {counted(lonely.size, 'task')}: {listed}. There, a hard "
+                "task and a badly treated person look alike."
             )
         return out
 
