@@ -56,9 +56,8 @@ _MOST_SHAKES = 4
 # the last word, chances below the second are left out.
 _SUPPORT, _LEAST_CENTRAL_CHANCE = 1e-6, 1e-4
 # The cheaper oracle is judged by its gains in this many rounds. It is not used if an answer of the
-# oracle itself takes less than this share of a linear program. A round of the oracle itself is
-# taken to gain this many times `tol`.
-_CHEAP_ROUNDS, _CHEAP_SHARE, _DEAR_GAIN = 4, 0.5, 2.5
+# oracle itself takes less than this share of a linear program.
+_CHEAP_ROUNDS, _CHEAP_SHARE = 4, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +209,7 @@ class ColumnRun:
     def _cheap_is_enough(self, master_work: float, improved: bool) -> bool:
         """Return whether the cheaper oracle gains more for the same work.
 
-        A round of the oracle itself is taken to gain a few times ``tol``.
+        A round of the oracle itself is taken to gain ``tol``.
         """
         cheap, dear = (self.pricer.answer_work(cheaply) + master_work for cheaply in (True, False))
         if not improved or dear - master_work < _CHEAP_SHARE * master_work:
@@ -218,7 +217,7 @@ class ColumnRun:
         if len(self.values) <= _CHEAP_ROUNDS:
             return True
         gained = (self.values[-1 - _CHEAP_ROUNDS] - self.values[-1]) / _CHEAP_ROUNDS
-        return gained / cheap > _DEAR_GAIN * self.settings.tol / dear
+        return gained / cheap > self.settings.tol / dear
 
     def _tight(self) -> float:
         if not self.learner.exact:
