@@ -130,7 +130,9 @@ PROTOTYPE |= {0.15: (0.183, 0.251), 0.20: (0.1712, 0.181)}
     ],
 )
 def test_the_default_solver_errs_far_less_than_the_authors_setting(split, alpha, seed):
-    model = AverageFairClassifier(alpha=alpha, random_state=seed).fit(split.X, split.Y)
+    # As published: averages over draws. At 0.02 no fixed choice of 50 tasks keeps the promise.
+    model = AverageFairClassifier(alpha=alpha, decisions="drawn", random_state=seed)
+    model.fit(split.X, split.Y)
     prototype, authors = PROTOTYPE[alpha]
     assert model.error_ <= prototype < authors
     assert np.ptp(plain_rates(split.Y, model.decision_probability(split.X), "error")) <= (
