@@ -348,16 +348,22 @@ class TestDefault:
     @pytest.mark.long
     def test_what_it_gains_carries_over_to_new_people(self):
         """At a smaller alpha than least squares, the default errs less on new people."""
-        people = make_synthetic(n=400, m=30, d=10, n_holdout=2000, random_state=4)
-        theirs, unfair = self.on_new_people(people, LS, 0.05)
-        ours, less = self.on_new_people(people, None, 0.02)
-        assert ours < theirs - 0.01
-        assert less < unfair + 0.01
+        errors, unfair = [], []
+        for seed in (4, 5, 6):
+            people = make_synthetic(n=400, m=30, d=10, n_holdout=2000, random_state=seed)
+            theirs = self.on_new_people(people, LS, 0.05)
+            ours = self.on_new_people(people, None, 0.02)
+            errors.append(ours[0] - theirs[0])
+            unfair.append(ours[1] - theirs[1])
+        assert np.mean(errors) < -0.005
+        assert max(errors) < 0.0
+        assert np.mean(unfair) < 0.005
 
     @staticmethod
     def on_new_people(people, oracle, alpha):
-        """Return the error, and the standard deviation of true rates."""
+        """Return the error, and the observed standard deviation of rates: the tasks were learned."""
         options = {"oracle": oracle, "decisions": "drawn", "random_state": 0}
         model = AverageFairClassifier(alpha, **options).fit(people.X, people.Y)
-        found = audit(people.Y_new_people, model.decision_probability(people.X_new))
-        return found.mean.value, max(0.0, found.dispersion.sigma2.value) ** 0.5
+        chances = model.decision_probability(people.X_new)
+        found = audit(people.Y_new_people, chances, learned_tasks=True)
+        return found.mean.value, found.dispersion.sd

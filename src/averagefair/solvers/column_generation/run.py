@@ -122,7 +122,8 @@ class ColumnRun:
         # Answers of the oracle itself, not of its cheaper stand-in.
         self.own_plays: list[Play] = []
         self.work_limit = np.inf
-        self.pricer.cheaply = learner.oracle.cheaper is not None
+        # One block: these plays' weights are the mapping, which asks the oracle itself.
+        self.pricer.cheaply = len(blocks) > 1 and learner.oracle.cheaper is not None
         self._free: Play | None = None
 
     def start(self, promise: Promise, patience: int, program: Program | None = None) -> None:
