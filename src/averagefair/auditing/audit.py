@@ -16,11 +16,13 @@ from averagefair.auditing.curve import BETAS, curve
 from averagefair.auditing.dispersion import estimate_dispersion, observed_dispersion
 from averagefair.auditing.evidence import Evidence
 from averagefair.auditing.exchangeability import NOT_COMPUTED, cochran
-from averagefair.auditing.groups import group_views
+from averagefair.auditing.exposure import equal_exposure
+from averagefair.auditing.groups import Groups, group_views
 from averagefair.auditing.losses import Losses, read_losses
 from averagefair.auditing.mean import mean_over_people, mean_rate
 from averagefair.auditing.person_table import person_table
 from averagefair.auditing.result import Audit
+from averagefair.auditing.systemic import systemic
 from averagefair.auditing.tally import tally
 from averagefair.auditing.task_table import task_table
 from averagefair.auditing.words import notes
@@ -163,7 +165,7 @@ def audit_losses(
     seed: int = 0,
 ) -> Audit:
     """Audit losses that were read before."""
-    delta = 1.0 - confidence
+    delta, exposure, why = 1.0 - confidence, None, ""
     with one_thread():
         tallied = tally(losses)
         rates = tallied.rates[tallied.rated]
@@ -178,6 +180,16 @@ def audit_losses(
             dispersion = estimate_dispersion(losses, tallied, confidence)
             mean = mean_rate(rates, task_means, centered.squares, tallied, confidence)
             exchangeability = cochran(tallied)
+            exposure, why = equal_exposure(
+                losses, tallied, dispersion, confidence, np.random.default_rng(seed)
+            )
+        piled = systemic(
+            losses, tallied, confidence, np.random.default_rng(seed), learned=learned_tasks
+        )
+        views: tuple[Groups, ...] = ()
+        if groups is not None:
+            shown = test.p <= delta
+            views = group_views(groups, losses, tallied, dispersion, confidence, shown=shown)
     evidence = Evidence(losses, tallied, task_means)
     counts = None if learned_tasks else evidence.counts()
     line = curve(rates, draws, dispersion.shrink(tallied), dispersion, np.unique([*BETAS, beta]))
@@ -189,7 +201,7 @@ def audit_losses(
     if learned_tasks and alpha is None:
         threshold = np.inf  # about half of the people are above the mean: flag nobody
     people = person_table(losses, tallied, counts, threshold, delta)
-    shown = test.p <= delta
+    said = notes(losses, tallied, mean, test, dispersion, confidence, learned_tasks)
     return Audit(
         rate=rate,
         n=losses.n,
@@ -202,11 +214,13 @@ def audit_losses(
         assessment=assessment,
         people=people,
         tasks=task_table(losses, tallied, dispersion),
-        groups=() if groups is None else group_views(groups, losses, tallied, dispersion, shown),
+        groups=views,
+        equal_exposure=exposure,
+        systemic=piled,
         exchangeability=exchangeability,
         common_rate=common,
         learned_tasks=learned_tasks,
-        notes=notes(losses, tallied, mean, test, dispersion, confidence, learned_tasks),
+        notes=(*said, why) if why else said,
         seed=seed,
         evidence=evidence,
     )

@@ -9,7 +9,7 @@ for true rates.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.frozen import Frozen
 from averagefair._util.text import figure, percent, plain, table
 from averagefair.auditing.chance import EPSILON
-from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
+from averagefair.auditing.dispersion import change_of_sigma2
+from averagefair.auditing.estimates import UNKNOWN, Estimate
 from averagefair.auditing.intervals import Interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.losses import BoolArray
@@ -228,37 +229,11 @@ def compare(before: Audit, after: Audit) -> Comparison:
         mean=mean_rate(
             difference[rated], sums / n, squares, before.evidence.tally, before.confidence
         ),
-        sigma2=change_of_dispersion(before, after, before.confidence, paired=True),
+        sigma2=change_of_sigma2(
+            before.dispersion, after.dispersion, before.confidence, paired=True
+        ),
         people=_people(before, after, difference, per_person),
     )
-
-
-def change_of_dispersion(
-    before: Audit, after: Audit, confidence: float, *, paired: bool
-) -> Estimate:
-    """Return the change of sigma2, with a jackknife interval of the difference.
-
-    Parameters
-    ----------
-    confidence : float
-    paired : bool
-        Whether the tasks are the same; if not, they are treated as independent draws.
-    """
-    old, new = before.dispersion, after.dispersion
-    n, units = min(old.people, new.people), min(old.units, new.units)
-    value = new.sigma2.value - old.sigma2.value
-    if np.isnan(value):
-        return UNKNOWN
-    g = new.person_influence - old.person_influence
-    people = float(g @ g) * n / (n - 1)
-    if paired:
-        f = new.task_influence - old.task_influence
-        tasks = float(f @ f) * units / (units - 1)
-    else:
-        tasks = old.sigma2.tasks_variance + new.sigma2.tasks_variance
-    if people + tasks == 0:  # the data show no variation
-        return replace(UNKNOWN, value=value)
-    return with_interval(value, people, tasks, units, confidence)
 
 
 def check_same_people(before: Audit, after: Audit) -> None:

@@ -19,8 +19,8 @@ from scipy.special import chdtrc
 from averagefair._util.names import in_a_line
 from averagefair._util.text import figure, plain, table
 from averagefair.auditing.audit import audit_losses
-from averagefair.auditing.comparison import change_of_dispersion, check_same_people
-from averagefair.auditing.dispersion import estimate_dispersion
+from averagefair.auditing.comparison import check_same_people
+from averagefair.auditing.dispersion import change_of_sigma2, estimate_dispersion
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.result import Audit
@@ -218,7 +218,8 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
         p_combined=combined,
         mean_changes=tuple(_change_of_mean(*pair, confidence) for pair in pairs),
         sigma2_changes=tuple(
-            change_of_dispersion(*pair, confidence, paired=False) for pair in pairs
+            change_of_sigma2(old.dispersion, new.dispersion, confidence, paired=False)
+            for old, new in pairs
         ),
         persistence=_persistence(series) if differ else UNKNOWN,
     )

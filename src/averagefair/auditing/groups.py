@@ -18,6 +18,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.frozen import Frozen
 from averagefair._util.names import in_a_line
 from averagefair._util.text import counted, figure, table
+from averagefair.auditing.class_means import class_means
 from averagefair.auditing.dispersion import Dispersion
 from averagefair.auditing.losses import Losses
 from averagefair.auditing.tally import Tally
@@ -41,6 +42,9 @@ class Groups(Frozen):
         The number of people with a rate in each group.
     mean : array, shape (groups,)
         The mean individual rate; NaN for a group without rates.
+    low, high : arrays, shape (groups,)
+        The interval of each mean, over people and tasks; for learned tasks (the model's training
+        tasks) over people alone. NaN for fewer than two people.
     lowest, highest : arrays, shape (groups,)
         The smallest and the largest observed rate, noise included.
     variance : array, shape (groups,)
@@ -60,6 +64,8 @@ class Groups(Frozen):
     name: tuple[str, ...]
     people: NDArray[np.intp]
     mean: FloatArray
+    low: FloatArray
+    high: FloatArray
     lowest: FloatArray
     highest: FloatArray
     variance: FloatArray
@@ -81,7 +87,7 @@ class Groups(Frozen):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table, a list for each column, and the two shares."""
-        columns = ("people", "mean", "lowest", "highest", "variance", "sigma")
+        columns = ("people", "mean", "low", "high", "lowest", "highest", "variance", "sigma")
         return {
             "attribute": self.attribute,
             "name": list(self.name),
@@ -102,9 +108,8 @@ class Groups(Frozen):
         said = (
             f"all groups have a mean rate of {low}"
             if low == high
-            else f"mean rates range from {low} ({self._label(least)}, "
-            f"{_people(self.people[least])}) to {high} ({self._label(most)}, "
-            f"{_people(self.people[most])})"
+            else f"mean rates range from {low} ({self._described(least)}) to {high} "
+            f"({self._described(most)})"
         )
         head = f"By {in_a_line(self.attribute)}: {said}."
         if not self.shown or np.isnan(self.between):
@@ -115,25 +120,26 @@ class Groups(Frozen):
             f"and {self.within:.0%} within them.{missed}"
         )
 
+    def _described(self, group: Any) -> str:
+        """Return a group's name, its size and the interval of its mean."""
+        text = f"{self._label(group)}, {counted(int(self.people[group]), 'person', 'people')}"
+        if np.isnan(self.low[group]):
+            return text
+        return f"{text}, CI {max(0.0, self.low[group]):.3f} to {min(1.0, self.high[group]):.3f}"
+
     def _label(self, group: Any) -> str:
         """Return a group's name, with its attribute if the name is a number."""
         name = in_a_line(self.name[group])
         return f"{in_a_line(self.attribute)} {name}" if name[:1].isdigit() else name
 
     def __str__(self) -> str:
+        columns = (self.mean, self.low, self.high, self.lowest, self.highest, self.sigma)
         rows = (
             [name, str(count), *map(figure, values)]
-            for name, count, *values in zip(
-                self.name,
-                self.people,
-                self.mean,
-                self.lowest,
-                self.highest,
-                self.sigma,
-                strict=True,
-            )
+            for name, count, *values in zip(self.name, self.people, *columns, strict=True)
         )
-        head = [self.attribute, "people", "mean rate", "lowest", "highest", "true sd"]
+        head = [self.attribute, "people", "mean rate", "CI low", "CI high"]
+        head += ["lowest", "highest", "true sd"]
         if np.isnan(self.variance).all():
             head, rows = head[:-1], (row[:-1] for row in rows)
         return f"{table(head, rows)}\n{self.statement()}"
@@ -142,17 +148,29 @@ class Groups(Frozen):
 
 
 def group_views(
-    groups: Any, losses: Losses, tally: Tally, dispersion: Dispersion, shown: bool
+    groups: Any,
+    losses: Losses,
+    tally: Tally,
+    dispersion: Dispersion,
+    confidence: float,
+    *,
+    shown: bool,
 ) -> tuple[Groups, ...]:
     """Return a view for each attribute; ``groups`` is a list, or a table of attributes."""
     return tuple(
-        _view(attribute, column, losses, tally, dispersion, shown)
+        _view(attribute, column, losses, tally, dispersion, confidence, shown)
         for attribute, column in read_columns(groups, "group")
     )
 
 
 def _view(
-    attribute: str, column: Any, losses: Losses, tally: Tally, dispersion: Dispersion, shown: bool
+    attribute: str,
+    column: Any,
+    losses: Losses,
+    tally: Tally,
+    dispersion: Dispersion,
+    confidence: float,
+    shown: bool,
 ) -> Groups:
     names, codes = read_categories(column, losses.index, losses.n, "groups")
     k = len(names)
@@ -171,14 +189,19 @@ def _view(
     np.minimum.at(lowest, of, rates)
     np.maximum.at(highest, of, rates)
     some = people > 0
+    means = class_means(codes, k, losses, tally)
     variance, between, within = np.full(k, nan), nan, nan
+    learned = np.isnan(dispersion.task_influence).all()
+    each = [means.estimate(own, confidence, tasks=not learned) for own in np.eye(k)]
     if not np.isnan(dispersion.sigma2.value):
         variance, between, within = _shares(codes, k, losses, tally, dispersion)
     return Groups(
         attribute=attribute,
         name=names,
         people=people,
-        mean=np.where(some, np.bincount(of, rates, k) / np.maximum(people, 1), nan),
+        mean=means.mean,
+        low=np.array([one.low for one in each]),
+        high=np.array([one.high for one in each]),
         lowest=np.where(some, lowest, nan),
         highest=np.where(some, highest, nan),
         variance=variance,
@@ -227,7 +250,3 @@ def _shares(
         return variance, nan, nan
     within = float(np.clip((inner.sum() / freedom) / (whole / (of.size - 1)), 0.0, 1.0))
     return variance, 1.0 - within, within
-
-
-def _people(number: Any) -> str:
-    return counted(int(number), "person", "people")

@@ -48,6 +48,28 @@ class Block(NamedTuple):
     totals: FloatArray
 
 
+class Adjustment(NamedTuple):
+    """Losses less the difficulty of their tasks: stretch_i (L_ij - effect_j) + shift_i.
+
+    Attributes
+    ----------
+    effects : array, shape (m,)
+        How much harder each task is than the average task.
+    stretch, shift : arrays, shape (n,)
+    """
+
+    effects: FloatArray
+    stretch: FloatArray
+    shift: FloatArray
+
+    def of(self, rows: slice, counts: FloatArray, totals: FloatArray) -> FloatArray:
+        """Return the adjusted totals of some people."""
+        out = totals - counts * self.effects
+        out *= self.stretch[rows, None]
+        out += counts * self.shift[rows, None]
+        return out
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Losses:
     """n people x m tasks: the probability of a wrong decision in each cell that counts.
@@ -71,6 +93,8 @@ class Losses:
         Whether the tasks' names were given.
     fingerprints : array, shape (m,), or empty
         A hash of each task's labels. Different labels collide about once in a billion.
+    adjustment : Adjustment, or None
+        What is taken off the losses, to compare people at equal exposure. None: nothing is.
     """
 
     cells: NDArray[Any] | Trials
@@ -81,6 +105,7 @@ class Losses:
     index: NDArray[Any] | None = None
     named_tasks: bool = False
     fingerprints: FloatArray = field(default_factory=lambda: np.empty(0))
+    adjustment: Adjustment | None = None
 
     @property
     def n(self) -> int:
@@ -101,8 +126,8 @@ class Losses:
     def binary(self) -> bool:
         """Whether every decision is either right or wrong, never a probability in between."""
         if isinstance(self.cells, Trials):
-            return self.cells.binary
-        return self.cells.dtype == np.int8
+            return self.cells.binary and self.adjustment is None
+        return self.cells.dtype == np.int8 and self.adjustment is None
 
     @property
     def clustered(self) -> bool:
@@ -123,6 +148,8 @@ class Losses:
         """
         for rows in row_blocks(self.n, self.m):
             counts, totals = self._cells(rows)
+            if self.adjustment is not None:
+                totals = self.adjustment.of(rows, counts, totals)
             if self.families is not None and not by_task:
                 counts, totals = self.by_family(counts), self.by_family(totals)
             yield Block(rows, counts, totals)
@@ -139,7 +166,7 @@ class Losses:
             return self.cells.dense(rows)
         cells = self.cells[rows]
         counted = cells >= 0
-        if self.binary:
+        if cells.dtype == np.int8:
             return counted.astype(np.float64), (cells > 0).astype(np.float64)
         return counted.astype(np.float64), np.where(counted, cells.astype(np.float64), 0.0)
 

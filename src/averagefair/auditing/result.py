@@ -17,9 +17,12 @@ from averagefair.auditing.dispersion import Dispersion
 from averagefair.auditing.estimates import Estimate
 from averagefair.auditing.evidence import Evidence
 from averagefair.auditing.exchangeability import Exchangeability
+from averagefair.auditing.exposure import EqualExposure
 from averagefair.auditing.groups import Groups
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.person_table import PersonTable
+from averagefair.auditing.rules import Rules, find_rules
+from averagefair.auditing.systemic import Systemic
 from averagefair.auditing.task_table import TaskTable
 from averagefair.auditing.words import summary
 from averagefair.errors import InputError, extra
@@ -58,6 +61,11 @@ class Audit:
         Each task's rate and influence on ``dispersion.sigma2``.
     groups : tuple of Groups
         One view for each attribute given.
+    equal_exposure : EqualExposure or None
+        The view with the difficulty of each person's tasks taken off. None where everybody met the
+        same tasks, where it cannot be estimated (``notes`` say why), and for learned tasks.
+    systemic : Systemic
+        How many people were decided wrongly on many of their tasks, or on all.
     exchangeability : Exchangeability
         Cochran's Q, an additional test: equal rates do not imply exchangeability within tasks.
     common_rate : float
@@ -87,6 +95,8 @@ class Audit:
     people: PersonTable
     tasks: TaskTable
     groups: tuple[Groups, ...]
+    equal_exposure: EqualExposure | None
+    systemic: Systemic
     exchangeability: Exchangeability
     common_rate: float
     learned_tasks: bool
@@ -154,6 +164,21 @@ class Audit:
         """
         count = whole_number("count", count, least=0)
         return self.people.rows(self.people.best_first()[:count])
+
+    def who(self, features: Any, *, random_state: int = 0) -> Rules:
+        """Return rules on features that describe people with high rates, each confirmed.
+
+        A rule is found on half of the people and tasks, and confirmed on the others. If features
+        say nothing about true rates, a false rule is reported at most 1 - confidence of the time.
+
+        Parameters
+        ----------
+        features : DataFrame of any library or array, shape (n, d)
+            Numbers and words about these people, in the same order; tables are aligned by index.
+        random_state : int, default 0
+            Seeds the split into halves.
+        """
+        return find_rules(self, features, random_state)
 
     def bounds(self, alpha: float | None = None, *, kappa: float = 0.01) -> Bounds:
         """Return bounds on the share of people more than alpha from a common rate.
@@ -252,6 +277,8 @@ class Audit:
                 "people": self.people.to_dict(),
                 "tasks": self.tasks.to_dict(),
                 "groups": [view.to_dict() for view in self.groups],
+                "equal_exposure": self.equal_exposure and self.equal_exposure.to_dict(),
+                "systemic": self.systemic.to_dict(),
                 "exchangeability": asdict(self.exchangeability),
                 "notes": list(self.notes),
             }

@@ -47,6 +47,7 @@ def summary(audit: Audit) -> str:
         parts.insert(1, f"{WHY} {REMEDY}")
     if audit.assessment is not None:
         parts.append(audit.assessment.statement())
+    parts += [_exposure(audit), audit.systemic.statement()]
     parts += [_ends(audit), _flags(audit), _reliability(audit)]
     parts += [view.statement() for view in audit.groups]
     parts += [f"Note: {note}" for note in audit.notes]
@@ -139,6 +140,12 @@ def _band(audit: Audit) -> str:
     if row["cap"] < 0.5:  # every rate is within 0.5 of one half
         parts.append(f"at most \u00b1{row['cap']:.3f} ({percent(audit.confidence)} bound)")
     return f"{text} For true rates the band is {', and '.join(parts)}." if parts else text
+
+
+def _exposure(audit: Audit) -> str:
+    if audit.equal_exposure is None:
+        return ""
+    return audit.equal_exposure.statement(audit.dispersion.sigma2.value, audit.confidence)
 
 
 def _ends(audit: Audit) -> str:

@@ -235,6 +235,49 @@ def read_columns(data: Any, default: str) -> list[tuple[str, Any]]:
     return [(default, data)]
 
 
+def read_features(
+    data: Any, names: Sequence[Any] | NDArray[Any] | None, count: int
+) -> list[tuple[str, list[Any]]]:
+    """Return the columns of a table of numbers and words, each with its name.
+
+    Parameters
+    ----------
+    data : DataFrame or array, shape (count, columns)
+        If ``names`` are given, a DataFrame with an index is put in their order.
+    names : sequence, or None
+        The names of the rows.
+    count : int
+        The number of rows.
+
+    Examples
+    --------
+    >>> read_features([[1, 2], [3, 4]], None, 2)
+    [('feature 0', [1, 3]), ('feature 1', [2, 4])]
+    """
+    frame = data if isinstance(data, Table) else _as_frame(data, "features")
+    if isinstance(frame, nw.DataFrame):
+        index = nw.maybe_get_index(frame)
+        columns = [(str(column.name), column.to_list()) for column in frame.iter_columns()]
+        if names is not None and index is not None:
+            own, wanted = list(index), list(names)
+            columns = [(name, _reorder(own_, own, wanted, "features")) for name, own_ in columns]
+    else:
+        cells = frame.cells if isinstance(frame, Table) else _as_array(data, "features")
+        if cells.ndim != 2:
+            raise InputError(
+                f"features must be a table, people x features; got shape {cells.shape}."
+            )
+        known = frame.columns if isinstance(frame, Table) else None
+        heads = known or [f"feature {number}" for number in range(cells.shape[1])]
+        columns = [(str(head), cells[:, number].tolist()) for number, head in enumerate(heads)]
+    short = [len(values) for _, values in columns if len(values) != count]
+    if short:
+        raise InputError(
+            f"features must have a row for each of {count:,} people; got {short[0]:,}."
+        )
+    return columns
+
+
 def read_categories(
     values: Any, names: Sequence[Any] | NDArray[Any] | None, count: int, what: str
 ) -> tuple[tuple[str, ...], NDArray[np.intp]]:
