@@ -18,7 +18,7 @@ from averagefair._util.checks import whole_number
 from averagefair.auditing import Audit, audit
 from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
 from averagefair.choosing import DEFAULT_INFLUENCE, Balance, fix_new_tasks
-from averagefair.errors import InputError
+from averagefair.errors import InputError, some_of
 from averagefair.game.certificate import Certificate, warn_if_missed
 from averagefair.game.mapping import Mapping
 from averagefair.game.measure import Meter
@@ -360,11 +360,13 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             With ``predict(X)`` and ``decision_probability(X)`` for the k new tasks.
         """
         mapping = self._mapping()
+        if not (balance is None or isinstance(balance, bool | np.bool_)):
+            raise InputError(f"`balance` must be True, False or None; got {balance!r}.")
         if self.certificate_.decisions != "fixed":
             if balance:
                 raise InputError(
                     "`balance` needs fixed decisions, and this model draws its decisions. Leave "
-                    'balance out, or fit with decisions="fixed".'
+                    'balance out, or fit with decisions="fixed" (--decisions fixed).'
                 )
             return mapping.extend(Y, task_names=task_names)
         own = self.balance_ if balance or balance is None else None
@@ -374,6 +376,13 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 "Leave balance out, or fit the model again."
             )
         sample = mapping.sample_of(Y, task_names)
+        again = sorted({*sample.task_names} & self._learned_names(sample.named_tasks))
+        if own is not None and again:
+            raise InputError(
+                f"tasks that were learned count already: {some_of(again)}. Pass balance=False "
+                "(--no-balance) to choose for them without counting them again, or give new tasks "
+                "other task_names."
+            )
         solver = resolve_solver(self.solver)
         influence = getattr(solver, "mapping_influence", DEFAULT_INFLUENCE)
         mixture, after = fix_new_tasks(
@@ -544,9 +553,14 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         if classifiers is self.classifiers_ or classifiers.chosen_together:
             return True
-        known = set(self.task_names_) - set(self.holdout_task_names_)
-        named = classifiers.named_tasks and self.classifiers_.named_tasks
-        return named and not known.isdisjoint(classifiers.task_names)
+        known = self._learned_names(classifiers.named_tasks)
+        return not known.isdisjoint(classifiers.task_names)
+
+    def _learned_names(self, named: bool) -> set[str]:
+        """Return the names of the learned tasks; none if other tasks cannot be told by name."""
+        if not (named and self.classifiers_.named_tasks):
+            return set()
+        return set(self.task_names_) - set(self.holdout_task_names_)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return 1 - overall error on these people; for drawn decisions, on average over draws.

@@ -510,7 +510,7 @@ def _settle_all(problem: Problem, solutions: Sequence[Solution], fix: Fix | None
             )
         ):
             hypothesis = harder.fixed.hypotheses[0]
-            outcome = problem.settle(solution, lambda *_, known=hypothesis: known)
+            outcome = problem.settle(solution, lambda *_, known=hypothesis: (known, None))
         outcomes.append(outcome)
     return outcomes
 

@@ -216,15 +216,36 @@ def estimate(found):
     return np.array([found.value, found.low, found.high, found.people_variance, found.variance])
 
 
-def tasks_noise(L, W, both):
-    """The variance of a mean rate over tasks, less the cells' noise around each person's rate."""
+def influences(L, W, people, tasks):
+    """Each person's and each task's influence on the mean rate, by name, and the cells' noise."""
     E, cells = rates(L, W)
-    m = W.shape[1]
+    rated = ~np.isnan(E)
+    n, m = rated.sum(), W.shape[1]
     Z = by_family(L, W, np.nanmean(E), cells, list(range(m)))
-    d = np.where(W, L - E[:, None], 0.0)[both]
-    c = cells[both]
-    noise = np.sum(d**2, axis=1) / (c * (c - 1))
-    return np.sum(Z.mean(axis=0) ** 2) * m / (m - 1) - noise.sum() / noise.size**2
+    of_people = {
+        name: (rate - np.nanmean(E)) / n * np.sqrt(n / (n - 1))
+        for name, rate in zip(people, E, strict=True)
+        if not np.isnan(rate)
+    }
+    of_tasks = dict(zip(tasks, Z.sum(axis=0) / n * np.sqrt(m / (m - 1)), strict=True))
+    d = np.where(W, L - E[:, None], 0.0)
+    several = cells >= 2
+    noise = (d[several] ** 2).sum(axis=1) / (cells[several] * (cells[several] - 1))
+    return np.nanmean(E), of_people, of_tasks, noise.sum() / n**2
+
+
+def change_by_hand(one, two):
+    """The change of the mean rate and its variance; people and tasks are matched by name.
+
+    No person may have a task in both tables.
+    """
+    (before, *old, noise), (after, *new, later) = (influences(*table) for table in (one, two))
+    variance = sum(
+        (mine.get(name, 0.0) - theirs.get(name, 0.0)) ** 2
+        for mine, theirs in zip(old, new, strict=True)
+        for name in {*mine, *theirs}
+    )
+    return after - before, variance - noise - later
 
 
 def spans(months):
@@ -261,20 +282,23 @@ def test_batches_are_audits_of_the_parts(blanks):
     np.testing.assert_allclose(found.p_adjusted, multipletests(found.p, method="holm")[1])
     for k, change in enumerate(found.mean_changes):
         one, two = parts[k : k + 2]
-        both = (one.people.tasks >= 2) & (two.people.tasks >= 2)
-        d = (two.people.rate - one.people.rate)[both]
-        variance = d.var(ddof=1) / d.size
-        for name in found.names[k : k + 2]:
-            variance += tasks_noise(*(table[:, batch == name] for table in (L, labels == 0)), both)
+        tables = [
+            (L[:, here], labels[:, here] == 0, range(30), np.flatnonzero(here))
+            for here in (batch == name for name in found.names[k : k + 2])
+        ]
+        value, variance = change_by_hand(*tables)
         units = min(one.m, two.m)
-        assert change.value == exactly(d.mean())
+        assert change.value == exactly(value)
         # Corrected for four comparisons: two kinds of change, two changes of each.
         assert (change.low, change.high) == interval(change.value, variance, units, 1 - 0.2 / 4)
         change = found.sigma2_changes[k]
-        g = two.dispersion.person_influence - one.dispersion.person_influence
-        n = min(one.dispersion.people, two.dispersion.people)
+        old, new = (
+            part.dispersion.person_influence
+            * np.sqrt(part.dispersion.people / (part.dispersion.people - 1))
+            for part in (one, two)
+        )
         tasks = one.dispersion.sigma2.tasks_variance + two.dispersion.sigma2.tasks_variance
-        variance = np.sum(g**2) * n / (n - 1) + tasks
+        variance = np.sum((new - old) ** 2) + tasks
         assert (change.low, change.high) == interval(change.value, variance, units, 1 - 0.2 / 4)
     statistic = -2 * np.sum(np.log(found.p))
     assert found.p_combined == exactly(chi2.sf(statistic, 6))
@@ -339,6 +363,52 @@ def test_who_is_badly_off_again():
     assert worse.names == ("1", "2")
 
 
+def test_people_come_and_go_and_tasks_return():
+    """One task returns, for people who did not meet it before; two people of six are new."""
+    random = np.random.default_rng(8)
+    one, two = np.round(random.random((2, 6, 5)), 2)
+    people = [["a", "b", "c", "d", "e", "f"], ["h", "c", "b", "f", "g", "e"]]
+    tasks = [["v", "w", "x", "y", "z"], ["p", "q", "r", "s", "v"]]
+    seen = np.ones((2, 6, 5), dtype=bool)
+    seen[0, [1, 2, 4, 5], 0] = False  # those who met v before are gone
+    tables = [*zip((one, two), seen, people, tasks, strict=True)]
+    audits = [
+        audit(np.where(W, 0.0, np.nan), L, individual_names=names, task_names=own)
+        for L, W, names, own in tables
+    ]
+    found = drift(audits, ["May", "June"])
+    value, variance = change_by_hand(*tables)
+    change = found.mean_changes[0]
+    assert change.value == exactly(value)
+    assert (change.low, change.high) == interval(value, variance, 5, 1 - 0.05 / 2)
+
+
+def test_what_stays_the_same_is_no_change():
+    """The same people decided alike on the same tasks: the interval has hardly any width."""
+    random = np.random.default_rng(9)
+    L = 1.0 * (random.random((60, 40)) < random.random((60, 1)) * random.random(40))
+    L2 = L.copy()
+    L2[0, 0] = 1.0 - L2[0, 0]
+    names = [f"t{task}" for task in range(40)]
+    same = drift([audit(0 * L, own, task_names=names) for own in (L, L2)]).mean_changes[0]
+    other = drift([audit(0 * L, own) for own in (L, L2)]).mean_changes[0]  # other tasks, unnamed
+    assert same.high - same.low < 0.1 * (other.high - other.low)
+
+
+def test_returning_tasks_do_not_pass_for_persistence():
+    """True rates are equal. People err on the same tasks again, which is not who they are."""
+    random = np.random.default_rng(10)
+    L = 1.0 * (random.random((400, 30)) < 0.3)
+    unlike = 1.0 * (random.random((400, 60)) < random.uniform(0, 0.6, (400, 1)))
+    tables = [np.hstack([L, part]) for part in np.split(unlike, 2, axis=1)]
+    names = [f"t{task}" for task in range(30)]
+    audits = [
+        audit(0 * table, table, task_names=[*names, *(f"{kind}{task}" for task in range(30))])
+        for table, kind in zip(tables, "ab", strict=True)
+    ]
+    assert abs(drift(audits).persistence.value - 1.0) < 0.1
+
+
 def test_a_change_of_no_width_is_no_change():
     first = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 1], [1, 0, 1, 1]])
     later = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]])
@@ -355,20 +425,15 @@ def test_a_change_of_no_width_is_no_change():
         (of_losses(np.eye(4)), [1, None, 2, 2], "none for task1"),
         ([of_losses(np.eye(4))], None, "two or more"),
         ([of_losses(np.eye(4)), "June"], None, "two or more audits.*str"),
-        ([of_losses(np.eye(4)), of_losses(np.eye(3))], None, "same people"),
+        ([of_losses(np.eye(4)), of_losses(np.eye(3))], None, "people without names"),
         ([of_losses(np.eye(4)), of_losses(np.tri(4))], ["May"], "batches must be 2 unique names"),
         (
             [of_losses(np.eye(4)), of_losses(np.tri(4))],
             ["May", "May"],
             "unique names, one for each audit; got May, May",
         ),
-        ([of_losses(np.eye(4)), of_losses(np.eye(4))], None, "no task may be in two batches"),
-        ([of_losses(np.eye(4))] * 2, None, "no task may be in two batches"),
-        (
-            [of_losses(np.eye(4), task_names=names) for names in ("abcd", "efga")],
-            None,
-            "two batches.*: a\\.",
-        ),
+        ([of_losses(np.eye(4)), of_losses(np.eye(4))], None, "two batches are the same table"),
+        ([of_losses(np.eye(4))] * 2, None, "two batches are the same table"),
         (of_losses(np.eye(4), task_families=list("xyyz")), [1, 1, 2, 2], "one batch; y is not"),
         (
             [of_losses(np.eye(4)), of_losses(np.eye(4), confidence=0.9)],

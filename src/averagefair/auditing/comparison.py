@@ -20,7 +20,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.frozen import Frozen
 from averagefair._util.text import figure, percent, plain, table
 from averagefair.auditing.chance import EPSILON
-from averagefair.auditing.dispersion import change_of_sigma2
+from averagefair.auditing.dispersion import difference_of_sigma2
 from averagefair.auditing.estimates import UNKNOWN, Estimate
 from averagefair.auditing.intervals import Interval
 from averagefair.auditing.learned import REMEDY, WHY
@@ -229,15 +229,21 @@ def compare(before: Audit, after: Audit) -> Comparison:
         mean=mean_rate(
             difference[rated], sums / n, squares, before.evidence.tally, before.confidence
         ),
-        sigma2=change_of_sigma2(
-            before.dispersion, after.dispersion, before.confidence, paired=True
-        ),
+        sigma2=difference_of_sigma2(before.dispersion, after.dispersion, before.confidence),
         people=_people(before, after, difference, per_person),
     )
 
 
-def check_same_people(before: Audit, after: Audit) -> None:
-    """Refuse two audits that differ in people, rate or confidence."""
+def check_same_request(before: Audit, after: Audit) -> None:
+    """Refuse two audits that differ in rate or confidence."""
+    if before.rate != after.rate or before.confidence != after.confidence:
+        raise InputError(
+            "audits to compare must have the same rate and confidence; got "
+            f"{before.rate!r} at {before.confidence:g} and {after.rate!r} at {after.confidence:g}."
+        )
+
+
+def _check_pair(before: Audit, after: Audit) -> None:
     if not (isinstance(before, Audit) and isinstance(after, Audit)):
         raise InputError(
             "compare takes two audits, as audit() returns them; got "
@@ -248,15 +254,7 @@ def check_same_people(before: Audit, after: Audit) -> None:
             f"audits to compare must have the same people; got {before.n:,} and {after.n:,}."
         )
     check_same_rows(before.people.name, after.people.name, "the first audit", "the second audit")
-    if before.rate != after.rate or before.confidence != after.confidence:
-        raise InputError(
-            "audits to compare must have the same rate and confidence; got "
-            f"{before.rate!r} at {before.confidence:g} and {after.rate!r} at {after.confidence:g}."
-        )
-
-
-def _check_pair(before: Audit, after: Audit) -> None:
-    check_same_people(before, after)
+    check_same_request(before, after)
     first, second = before.evidence.losses, after.evidence.losses
     if first.task_names != second.task_names:
         raise InputError(

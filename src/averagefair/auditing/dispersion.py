@@ -217,29 +217,21 @@ def estimate_dispersion(losses: Losses, tally: Tally, confidence: float) -> Disp
     )
 
 
-def change_of_sigma2(
-    old: Dispersion, new: Dispersion, confidence: float, *, paired: bool
-) -> Estimate:
-    """Return the change of sigma2 for the same people, with a jackknife interval.
+def difference_of_sigma2(old: Dispersion, new: Dispersion, confidence: float) -> Estimate:
+    """Return new less old sigma2 of the same people and tasks, with a paired jackknife interval.
 
     Parameters
     ----------
     old, new : Dispersion
     confidence : float
-    paired : bool
-        Whether the tasks are the same; if not, they are treated as independent draws.
     """
     n, units = min(old.people, new.people), min(old.units, new.units)
     value = new.sigma2.value - old.sigma2.value
     if np.isnan(value):
         return UNKNOWN
     g = new.person_influence - old.person_influence
-    people = float(g @ g) * n / (n - 1)
-    if paired:
-        f = new.task_influence - old.task_influence
-        tasks = float(f @ f) * units / (units - 1)
-    else:
-        tasks = old.sigma2.tasks_variance + new.sigma2.tasks_variance
+    f = new.task_influence - old.task_influence
+    people, tasks = float(g @ g) * n / (n - 1), float(f @ f) * units / (units - 1)
     if people + tasks == 0:  # the data show no variation
         return replace(UNKNOWN, value=value)
     return with_interval(value, people, tasks, units, confidence)

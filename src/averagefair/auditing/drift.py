@@ -1,7 +1,7 @@
-"""Drift: the same people, audited on successive batches of tasks.
+"""Drift: people audited again and again, on successive batches of tasks or in windows of time.
 
-Later tasks are fresh: each batch is a separate test, and the noise of two batches is independent.
-So drift shows whether differences between people grow, and whether the same people stay worst off.
+Drift shows whether differences between people grow, and whether the same people stay worst off.
+People may come and go, and tasks may return; people and tasks are matched by name.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from scipy.special import chdtrc
 from averagefair._util.names import in_a_line
 from averagefair._util.text import figure, plain, table
 from averagefair.auditing.audit import audit_losses
-from averagefair.auditing.comparison import check_same_people
-from averagefair.auditing.dispersion import change_of_sigma2, estimate_dispersion
+from averagefair.auditing.changes import Pair, covariance
+from averagefair.auditing.comparison import check_same_request
+from averagefair.auditing.dispersion import estimate_dispersion
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.result import Audit
@@ -28,6 +29,9 @@ from averagefair.auditing.tally import tally
 from averagefair.auditing.trials import Trials
 from averagefair.errors import InputError, extra, some_of
 from averagefair.people.frames import read_categories
+
+# Persistence is computed from at most this many people, drawn at random.
+_MOST_PEOPLE = 20_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -167,14 +171,15 @@ class Drift:
 
 
 def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None) -> Drift:
-    """Follow the same people over successive batches of tasks; each batch is a fresh test.
+    """Follow people over successive batches of tasks, or over time; each batch is a fresh test.
 
     Parameters
     ----------
     audits : Audit or sequence of Audit
         One audit: its tasks are split into batches, and its groups are dropped. Or several audits
-        in order of time: they have the same people in the same order, and no task in common.
-        Learned tasks (tasks that the model was trained on) are refused.
+        in order of time. People and tasks are matched by name. People without names are the same,
+        in the same order; tasks without names are others in each audit. Learned tasks (tasks that
+        the model was trained on) are refused.
     batches : sequence
         For one audit: the batch of each task, e.g. its month. Batches are in the order of their
         first tasks. For several audits: the names of the audits; default 1, 2, ...
@@ -205,7 +210,7 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
         raise InputError(f"drift needs fresh tasks in each batch. {WHY} {REMEDY}")
     if not isinstance(audits, Audit):
         _check_series(series)
-    pairs = list(pairwise(series))
+    pairs = [Pair(*pair) for pair in pairwise(series)]
     confidence = 1.0 - (1.0 - series[0].confidence) / (2 * len(pairs))
     p = tuple(audit.chance.p for audit in series)
     combined = _fisher(p)
@@ -216,31 +221,27 @@ def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None)
         p=p,
         p_adjusted=_holm(p),
         p_combined=combined,
-        mean_changes=tuple(_change_of_mean(*pair, confidence) for pair in pairs),
-        sigma2_changes=tuple(
-            change_of_sigma2(old.dispersion, new.dispersion, confidence, paired=False)
-            for old, new in pairs
-        ),
-        persistence=_persistence(series) if differ else UNKNOWN,
+        mean_changes=tuple(pair.change_of_mean(confidence) for pair in pairs),
+        sigma2_changes=tuple(pair.change_of_sigma2(confidence) for pair in pairs),
+        persistence=_persistence(series, series[0].seed) if differ else UNKNOWN,
     )
 
 
 def _check_series(series: Sequence[Audit]) -> None:
-    """Refuse audits with different people, or with tasks in common."""
+    """Refuse audits of different rates, and people who cannot be matched."""
+    first = series[0]
     for audit in series:
-        check_same_people(series[0], audit)
-    met: set[str] = set()
-    for batch, audit in enumerate(series):
-        again: Sequence[str] = ()
-        if audit.evidence.losses.named_tasks:
-            again = [name for name in audit.tasks.name if name in met]
-            met.update(audit.tasks.name)
-        elif any(_same_table(audit, earlier) for earlier in series[:batch]):
-            again = audit.tasks.name
-        if again:
+        check_same_request(first, audit)
+        unnamed = first.evidence.losses.index is None or audit.evidence.losses.index is None
+        if unnamed and audit.n != first.n:
             raise InputError(
-                "each batch is a fresh test, so no task may be in two batches; repeated: "
-                f"{some_of(again)}."
+                "people without names must be the same in every audit, in the same order; got "
+                f"{first.n:,} and {audit.n:,}. Give names: audit(..., individual_names=...)."
+            )
+    for batch, audit in enumerate(series):
+        if any(_same_table(audit, earlier) for earlier in series[:batch]):
+            raise InputError(
+                "two batches are the same table; each batch is a fresh test. Leave one of them out."
             )
 
 
@@ -277,54 +278,40 @@ def _split(audit: Audit, batches: Any) -> tuple[tuple[Audit, ...], tuple[str, ..
     return series, tuple(names[batch] for batch in order)
 
 
-def _change_of_mean(before: Audit, after: Audit, confidence: float) -> Estimate:
-    """Return the change of the mean rate; people are paired, tasks are independent draws.
-
-    As in :mod:`averagefair.auditing.mean`, the variance has a part for people and a part for tasks.
-    Both parts contain the noise of single cells, so this noise is subtracted once. It is measured
-    around each person's own rate, because differences between people cancel in the change.
-    """
-    both = before.evidence.tally.estimable & after.evidence.tally.estimable
-    n = int(np.count_nonzero(both))
-    units = min(before.evidence.tally.live.size, after.evidence.tally.live.size)
-    change = (after.people.rate - before.people.rate)[both]
-    if n < 2:
-        return UNKNOWN
-    people, tasks, cells = float(np.var(change, ddof=1)) / n, 0.0, 0.0
-    for audit in (before, after):
-        tasks += audit.evidence.tally.task_factor * float(
-            audit.evidence.task_means @ audit.evidence.task_means
-        )
-        cells += float(audit.dispersion.noise[both].sum()) / n**2
-    tasks -= cells
-    if people + tasks <= 0:
-        people, tasks = 0.0, cells
-    if people + tasks == 0:  # the data show no variation
-        return replace(UNKNOWN, value=float(change.mean()))
-    return with_interval(float(change.mean()), people, tasks, units, confidence)
-
-
-def _persistence(series: Sequence[Audit]) -> Estimate:
+def _persistence(series: Sequence[Audit], seed: int) -> Estimate:
     """Return the correlation of true rates between batches.
 
     The correlation is the mean covariance of rates over all pairs of batches, divided by the mean
-    of sigma2. The noise of two batches is independent and drops out. Both means use only people
-    with two or more tasks in every batch.
+    of sigma2. The noise of different tasks is independent and drops out; that of tasks which return
+    is taken off. Both means use only people with two or more tasks in every batch, at most
+    _MOST_PEOPLE of them.
     """
-    in_all = np.logical_and.reduce([audit.evidence.tally.estimable for audit in series])
-    if np.count_nonzero(in_all) < 2:
+    places = _in_all(series)
+    if places[0].size < 2:
         return UNKNOWN
-    covariances = np.cov(np.stack([audit.people.rate[in_all] for audit in series]))
-    parts = [audit.evidence.losses.take_people(in_all) for audit in series]
-    variances = np.array(
-        [estimate_dispersion(part, tally(part), 0.95).sigma2.value for part in parts]
-    )
+    if places[0].size > _MOST_PEOPLE:
+        rng = np.random.default_rng(seed)
+        drawn = np.sort(rng.choice(places[0].size, _MOST_PEOPLE, replace=False))
+        places = [own[drawn] for own in places]
+    size = len(series)
+    covariances = np.zeros((size, size))
+    for one in range(size):
+        for other in range(one + 1, size):
+            pair = places[one], places[other]
+            own = covariance(series[one], series[other], pair)
+            covariances[one, other] = covariances[other, one] = own
+    variances = np.empty(size)
+    for number, (audit, place) in enumerate(zip(series, places, strict=True)):
+        chosen = np.zeros(audit.n, dtype=np.bool_)
+        chosen[place] = True
+        part = audit.evidence.losses.take_people(chosen)
+        variances[number] = estimate_dispersion(part, tally(part), 0.95).sigma2.value
 
     def ratio(kept: NDArray[np.intp]) -> float:
         part = covariances[np.ix_(kept, kept)]
         k = kept.size
         within = variances[kept].mean()
-        return float((part.sum() - np.trace(part)) / (k * (k - 1)) / within) if within > 0 else nan
+        return float(part.sum() / (k * (k - 1)) / within) if within > 0 else nan
 
     k = len(series)
     value = ratio(np.arange(k))
@@ -333,6 +320,20 @@ def _persistence(series: Sequence[Audit]) -> Estimate:
     others = np.array([ratio(np.delete(np.arange(k), batch)) for batch in range(k)])
     variance = (k - 1) / k * float(np.square(others - others.mean()).sum())
     return with_interval(value, 0.0, variance, k, series[0].confidence)
+
+
+def _in_all(series: Sequence[Audit]) -> list[NDArray[np.intp]]:
+    """Return where the people with two or more tasks in every batch are, for each batch."""
+    here = np.arange(series[0].n)
+    places = [here]
+    for audit in series[1:]:
+        first, own = Pair(series[0], audit).people
+        _, kept, among = np.intersect1d(places[0], first, assume_unique=True, return_indices=True)
+        places = [*(known[kept] for known in places), own[among]]
+    estimable = np.logical_and.reduce(
+        [audit.evidence.tally.estimable[own] for audit, own in zip(series, places, strict=True)]
+    )
+    return [own[estimable] for own in places]
 
 
 def _holm(p: Sequence[float]) -> tuple[float, ...]:

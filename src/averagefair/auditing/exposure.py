@@ -24,7 +24,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.frozen import Frozen
 from averagefair._util.text import percent
 from averagefair.auditing.chance import ChanceTest, center
-from averagefair.auditing.dispersion import Dispersion, change_of_sigma2, estimate_dispersion
+from averagefair.auditing.dispersion import Dispersion, difference_of_sigma2, estimate_dispersion
 from averagefair.auditing.estimates import Estimate
 from averagefair.auditing.losses import Adjustment, Losses
 from averagefair.auditing.tally import Tally
@@ -160,7 +160,7 @@ def equal_exposure(
         dispersion=dispersion,
         rates=own.rates,
         task_effects=effects,
-        explained=change_of_sigma2(dispersion, as_met, confidence, paired=True),
+        explained=difference_of_sigma2(dispersion, as_met, confidence),
     )
     return found, ""
 

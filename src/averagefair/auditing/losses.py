@@ -154,6 +154,16 @@ class Losses:
                 counts, totals = self.by_family(counts), self.by_family(totals)
             yield Block(rows, counts, totals)
 
+    def of_some(self, people: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Return the counts and totals of some people, summed by family if there are any.
+
+        Parameters
+        ----------
+        people : integer array
+        """
+        counts, totals = self._cells(people)
+        return self.by_family(counts), self.by_family(totals)
+
     def by_family(self, values: FloatArray) -> FloatArray:
         """Sum the columns of each family: (k, m) in, (k, units) out."""
         if self.families is None:
@@ -161,7 +171,7 @@ class Losses:
         order, starts = self._by_family
         return np.add.reduceat(values[:, order], starts, axis=1)
 
-    def _cells(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+    def _cells(self, rows: slice | NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         if isinstance(self.cells, Trials):
             return self.cells.dense(rows)
         cells = self.cells[rows]

@@ -49,18 +49,23 @@ class Trials:
         """Whether every trial was either right or wrong, and none has a weight."""
         return self.count.dtype.kind == "u" and self.wrong.dtype.kind == "u"
 
-    def dense(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+    def dense(self, rows: slice | NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
         """Return the numbers of trials and of wrong decisions of some people, each (k, m).
 
         Parameters
         ----------
-        rows : slice
-            Without a step.
+        rows : slice without a step, or integer array
         """
-        first, last = int(self.starts[rows.start]), int(self.starts[rows.stop])
-        of = np.repeat(np.arange(rows.stop - rows.start), np.diff(self.starts)[rows])
-        cells = slice(first, last)
-        out = np.zeros((2, rows.stop - rows.start, self.shape[1]))
+        if isinstance(rows, slice):
+            starts, stops = self.starts[rows.start : rows.stop], self.starts[1:][rows]
+            cells: Any = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
+        else:
+            starts, stops = self.starts[rows], self.starts[1:][rows]
+            before = np.cumsum(stops - starts) - (stops - starts)
+            cells = np.repeat(starts - before, stops - starts)
+            cells = cells + np.arange(cells.size)
+        of = np.repeat(np.arange(starts.size), stops - starts)
+        out = np.zeros((2, starts.size, self.shape[1]))
         for part, values in zip(out, (self.count, self.wrong), strict=True):
             own = values[cells]
             part[of, self.task[cells]] = own if self.counts is None else own * self.counts[cells]

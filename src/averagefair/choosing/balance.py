@@ -76,7 +76,8 @@ class Balance:
         if again:
             raise InputError(
                 f"tasks that are counted already cannot be counted again: {some_of(again)}. Pass "
-                "balance=False to leave the balance alone, or give new tasks other task_names."
+                "balance=False (--no-balance) to leave the balance alone, or give new tasks other "
+                "task_names."
             )
         return self
 

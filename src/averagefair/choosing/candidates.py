@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ def gather_candidates(
     scale: RateScale,
     weights: Any,
     keep: int,
+    deadline: float = np.inf,
 ) -> Candidates:
     """Return the candidates among some plays.
 
@@ -75,12 +77,16 @@ def gather_candidates(
         The program's prices w.
     keep : int
         The largest number of candidates of a group.
+    deadline : float, optional
+        The ``time.perf_counter`` after which only plays with a chance are looked at.
     """
     play_count, size = chances.shape[0], len(groups)
     remember = float(scale.n) * size * play_count <= _KEPT_CELLS
     table, kept_shares = _Table(size, keep), {}
     numbers = _key_numbers(scale)
-    for play in range(play_count):
+    for play in np.argsort(-chances.sum(axis=1), kind="stable").tolist():
+        if not chances[play].any() and perf_counter() > deadline:
+            break
         shares = shares_of(play)
         if remember:
             kept_shares[play] = shares

@@ -67,6 +67,10 @@ def fix_new_tasks(
     seed : int
     """
     mixture = mapping.classifiers(sample)
+    if sample.blanks == sample.n * sample.m:  # there is no label to judge an answer by
+        likeliest = int(np.argmax(mixture.probabilities.reshape(len(mixture.hypotheses), -1)[:, 0]))
+        plain = Mixture.fixed(mixture.hypotheses[likeliest], sample, mapping.seed)
+        return plain, None if balance is None else balance.ready_for(sample)
     past = None if balance is None else balance.ready_for(sample)
     meter = Meter(sample, rates)
     running = _running(meter, past)

@@ -10,6 +10,7 @@ seen is returned, so the result is never worse than the start.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair.choosing.candidates import Candidates
 from averagefair.choosing.penalties import Penalties, Score
 from averagefair.game.blocks import Blocks, RateScale
+from averagefair.game.solution import StopReason
 from averagefair.people.sample import Sample
 
 Choice = NDArray[np.intp]
@@ -86,6 +88,8 @@ class Search:
         What is added to everybody's rates.
     effort : float, default 1
         How many times as long to search.
+    deadline : float, optional
+        The ``time.perf_counter`` after which the best choice so far is returned.
     """
 
     def __init__(
@@ -100,9 +104,11 @@ class Search:
         order: NDArray[np.intp] | None = None,
         past: Any | None = None,
         effort: float = 1.0,
+        deadline: float = np.inf,
     ) -> None:
         self.candidates, self.scale, self.penalties = candidates, scale, penalties
-        self.target, self.rng = target, rng
+        self.target, self.rng, self.deadline = target, rng, deadline
+        self.ended: StopReason | None = None
         self.first_penalty = first_penalty if first_penalty > 0 else _PENALTY
         self._space, self._xp = scale.constraints.space, scale.constraints.space.xp
         self.past = self._space.zeros(len(scale.constraints)) if past is None else past
@@ -119,7 +125,16 @@ class Search:
         self._budget = np.inf
 
     def run(self) -> Chosen:
-        """Return the best choice found."""
+        """Return the best choice found; the time limit and Ctrl-C end the search early."""
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            if self._kept is None and self._nearest is None:
+                raise
+            self.ended = StopReason.INTERRUPTED
+            return self._best()
+
+    def _run(self) -> Chosen:
         start = self._start()
         if self._finished() or len(self._sizes) == 1 or not (self._sizes > 1).any():
             return self._best()
@@ -127,7 +142,7 @@ class Search:
         for number, hot in enumerate(_HOT):
             lost = self._kept is None and number >= _TRIES
             self._anneal(choice.copy(), _HOT[0] if lost else hot, within_budget=lost)
-            if lost or self._finished():
+            if lost or self._finished() or self.ended is not None:
                 return self._best()
             choice = self._best().choice
         return self._best()
@@ -186,6 +201,9 @@ class Search:
         cooling = (_COLD / hot) ** (1.0 / (self.sweeps - 1))
         frozen = 0
         for sweep in range(self.sweeps):
+            if perf_counter() > self.deadline:
+                self.ended = StopReason.TIME
+                return
             before = choice.copy()
             warmth = hot * cooling**sweep / len(self._sizes)
             hinges = self.penalties.hinges(rates, "float32")

@@ -41,12 +41,14 @@ def extend(
         ),
     ] = None,
     balance: Annotated[
-        bool,
+        bool | None,
         typer.Option(
+            "--balance/--no-balance",
             help="Count what the training people have had so far, so that everybody's running rate "
-            "keeps the promise. Only for fixed decisions."
+            "keeps the promise. Default: yes if decisions are fixed.",
+            show_default=False,
         ),
-    ] = True,
+    ] = None,
     id_column: given.Id = None,
     trust: given.Trust = None,
     as_json: given.AsJson = False,
@@ -64,7 +66,7 @@ def extend(
 
     given.check_model(output, [model, labels])
     if counted is not None:
-        if not balance:
+        if balance is False:
             raise InputError(
                 "--counted is for tasks that count, and with --no-balance they do not. Leave one "
                 "of the two out."
@@ -95,7 +97,8 @@ def extend(
             f"--counted is for fixed decisions, and {model} draws its decisions: nothing is "
             "counted. Leave --counted out."
         )
-    later = found.model.extend(Table(Y, tuple(names), None), balance=fixed and balance)
+    later = found.model.extend(Table(Y, tuple(names), None), balance=balance)
+    balanced = fixed and balance is not False
     save(later, output, origin={**origin, "extended": table.source})
     if counted is not None:
         save(found.model, counted, extendable=True, origin=origin)
@@ -106,7 +109,7 @@ def extend(
         f"({amount(blank, 'label')} blank)\n"
         f"on these people: error {reached['error']:.4f}, spread {reached['spread']:.4f} "
         "(a spread over few tasks is partly noise)\n"
-        f"{_how_counted(found.model, model, counted, balance)}"
+        f"{_how_counted(found.model, model, counted, balanced)}"
         f"saved: {output}"
     )
     facts = {
@@ -115,7 +118,7 @@ def extend(
         "blank": blank,
         **reached,
         "fixed": fixed,
-        "running": _running(found.model) if fixed and balance else None,
+        "running": _running(found.model) if balanced else None,
         "model": output,
         "counted": counted,
     }

@@ -45,7 +45,7 @@ def convert_classifier(
     what : str
         The classifier, for messages.
     """
-    label, kind = _convert(graph, classifier, features, width, what)
+    label, kind = _convert(graph, classifier, features, width, what, _OTHER_CLASSIFIER)
     types = extra("onnx", "onnx").TensorProto
     one = classes[1]
     if kind == types.INT64 and isinstance(one, bool | int | np.bool_ | np.integer):
@@ -77,13 +77,15 @@ def convert_transformer(
     what : str
         The transformer, for messages.
     """
-    name, kind = _convert(graph, transformer, features, width, what)
+    name, kind = _convert(graph, transformer, features, width, what, _NO_MAP)
     if kind != extra("onnx", "onnx").TensorProto.DOUBLE:
-        raise InputError(_unfaithful(what))
+        raise InputError(_unfaithful(what, _NO_MAP))
     return name
 
 
-def _convert(graph: Graph, thing: Any, features: str, width: int, what: str) -> tuple[str, int]:
+def _convert(
+    graph: Graph, thing: Any, features: str, width: int, what: str, instead: str
+) -> tuple[str, int]:
     """Add the nodes of the first output of a conversion; return its name and type."""
     skl2onnx = extra("skl2onnx", "onnx")
     types = extra("skl2onnx.common.data_types", "onnx")
@@ -96,27 +98,30 @@ def _convert(graph: Graph, thing: Any, features: str, width: int, what: str) -> 
             # Some conversions mix up single and double precision: this check fails then.
             finished(model.graph, {})
     except Exception as error:  # skl2onnx raises errors of many types
-        first_line = str(error).strip().partition("\n")[0][:200]
         raise InputError(
-            f"{what} cannot be converted by skl2onnx ({type(error).__name__}: {first_line}). "
-            f"{_INSTEAD}"
+            f"{what} has no exact conversion to ONNX ({type(error).__name__} in skl2onnx). "
+            f"{instead}"
         ) from error
     if any(_is_single(node) for node in _nodes(model.graph)):
-        raise InputError(_unfaithful(what))
+        raise InputError(_unfaithful(what, instead))
     (output,) = graph.embed(model, features)
     return output
 
 
-_INSTEAD = (
+_NO_MAP = (
+    "Decide in Python (averagefair predict), or fit without this transformer (--map): the default "
+    "oracle, another linear one, StumpOracle, a tree or a forest can be exported by itself."
+)
+_OTHER_CLASSIFIER = (
     "Decide in Python (averagefair predict), or fit with an oracle that can be exported: the "
     "default, another linear one, StumpOracle, a tree or a forest."
 )
 
 
-def _unfaithful(what: str) -> str:
+def _unfaithful(what: str, instead: str) -> str:
     return (
         f"{what} would be computed in single precision in an ONNX file, and some decisions would "
-        f"differ. {_INSTEAD}"
+        f"differ. {instead}"
     )
 
 

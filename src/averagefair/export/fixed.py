@@ -46,15 +46,15 @@ def rules_in_a_table(mixture: Mixture, what: str) -> Hypothesis:
         name = type(mixture.feature_map.transformer).__name__
         raise InputError(
             f"a table of {what} needs rules about the columns of X, but this model decides by the "
-            f"features that {name} makes of them. Export it with to_onnx (averagefair export -o "
-            "model.onnx), or fit without a feature map."
+            f"features that {name} makes of them. Fit without a feature map (--map), or try "
+            "to_onnx (averagefair export -o model.onnx), which holds some maps."
         )
     hypothesis = fixed_hypothesis(mixture)
     if hypothesis is None:
         raise InputError(
             f"a table of {what} needs one classifier for each task, but this model draws among "
-            f'several. Fit with decisions="fixed", or export the chances with to_onnx (averagefair '
-            "export -o model.onnx)."
+            f'several. Fit with decisions="fixed" (--decisions fixed), or export the chances with '
+            "to_onnx (averagefair export -o model.onnx)."
         )
     return hypothesis
 

@@ -70,7 +70,7 @@ def linear_rules(mixture: Mixture) -> LinearRules:
         "coefficients",
         "linear classifiers and constants",
         "Export all classifiers with to_onnx (averagefair export -o model.onnx), or fit with a "
-        "linear oracle, such as the default.",
+        "linear oracle, such as the default. A table of stumps: averagefair export -o rules.csv.",
     )
     # Our classifiers decide 1 where the score is negative. A sign is exact, so turning it changes
     # no decision. Adding 0 turns -0.0 into 0.0.

@@ -285,7 +285,8 @@ class Certificate:
         spread = f"spread {self.spread:.6f}"
         if isinstance(self.promise, Equal):
             if self.promise.everybody:
-                return f"{spread} of {2 * self.aim:g} allowed"
+                allowed = f"{spread} of {2 * self.aim:g} allowed"
+                return allowed if self.met or not self.outside > 0 else f"{allowed}; {outside}"
             return f"{outside}; {spread}"
         figure = f"{self.promise.figure_words()} {self.reached:.6f}"
         return f"{outside}; {figure}" if self.promise.exempt_share else figure
@@ -313,12 +314,15 @@ class Certificate:
             words = "fixed: one classifier for each task, nothing is drawn"
             if self.by_chances is None:
                 return words
-            return f"{words}; drawn by the chances found, on average {self._brief(self.by_chances)}"
+            return (
+                f"{words}. Drawing by the chances found would reach, on average: "
+                f"{self._brief(self.by_chances)}"
+            )
         if np.isnan(self.drawn_share):
             return ""
         if self.drawn_share == 0.0:
             return "drawn, but no chance lies between 0 and 1: nothing is left to draw"
-        words = f"{percent(round(self.drawn_share, 3))} of them are drawn"
+        words = f"drawn: {percent(round(self.drawn_share, 3))} of the decisions are left to chance"
         words += "; the figures above are averages over draws"
         if self.by_decisions is None:
             return words

@@ -26,14 +26,17 @@ from averagefair.game.mixture import Mixture
 from averagefair.game.per_task_choice import choose_per_task
 from averagefair.game.protocols import Hypothesis, Oracle
 from averagefair.game.rates import Rates
-from averagefair.game.solution import Answers, Solution
+from averagefair.game.solution import Answers, Solution, StopReason
 from averagefair.people.backends import to_host
 from averagefair.people.feature_map import fit_map
 from averagefair.people.sample import Sample
 from averagefair.people.threads import one_thread
 
-Fix = Callable[[Learner, Solution, int], Hypothesis]
-"""Takes a Learner, a solution with answers and a seed; returns one classifier for each task."""
+Fix = Callable[[Learner, Solution, int], tuple[Hypothesis, StopReason | None]]
+"""Takes a Learner, a solution with answers and a seed; returns one classifier for each task.
+
+Beside it stands what ended the choice early, the time limit or Ctrl-C, or None.
+"""
 
 WrapOracle = Callable[[Oracle, str | None], Oracle]
 """Takes the oracle and the data's fingerprint; returns the oracle that the Learner uses."""
@@ -137,7 +140,11 @@ class Problem:
         else:
             kept = [solution.hypotheses[round_] for round_ in mapping.first_rounds]
             classifiers = mapping.mix(kept, self.learned)
-        fixed = None if fix is None else self._fixed(solution, classifiers, fix)
+        fixed = None
+        if fix is not None:
+            fixed, ended = self._fixed(solution, classifiers, fix)
+            if ended is not None and not solution.stop_reason.by_user:
+                solution = replace(solution, stop_reason=ended)
         with one_thread(spread=True):
             certificate, reached = certify(self.learner, classifiers, solution, fixed)
         if self.aside.size:
@@ -146,15 +153,17 @@ class Problem:
         free = self._unconstrained(mapping) if certificate.each_who_pays else None
         return Outcome(self, mapping, classifiers, fixed, free, certificate, reached, solution)
 
-    def _fixed(self, solution: Solution, chances: Mixture, fix: Fix) -> Mixture:
-        """Return the fixed classifiers of the learned tasks."""
+    def _fixed(
+        self, solution: Solution, chances: Mixture, fix: Fix
+    ) -> tuple[Mixture, StopReason | None]:
+        """Return the fixed classifiers of the learned tasks, and what ended their choice early."""
         if solution.answers is None:
             q = np.array(chances.probabilities)
             q = q if q.ndim == 2 else np.repeat(q[:, None], self.learned.m, axis=1)
             blocks = Blocks.even(self.learned.m, self.learned.m)
             solution = replace(solution, answers=Answers(chances.hypotheses, q, blocks))
-        hypothesis = fix(self.learner, solution, self.seed)
-        return Mixture.fixed(hypothesis, self.learned, self.seed)
+        hypothesis, ended = fix(self.learner, solution, self.seed)
+        return Mixture.fixed(hypothesis, self.learned, self.seed), ended
 
     def _with_aside(self, fixed: Mixture, mapped: Mixture) -> Mixture:
         """Return fixed classifiers of all tasks; the tasks set aside get their likeliest one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -151,6 +152,8 @@ class Solution:
         The blocks of tasks that have chances of their own. None: one block.
     answers : Answers, or None
         What fixed decisions are chosen among. None: the hypotheses that have a chance.
+    choice_seconds : float
+        Time limit for the choice of fixed decisions; infinite without a time limit.
     common_rates : array, shape (rates,)
         gamma of the mixture.
     multipliers : list of arrays, or None
@@ -190,3 +193,4 @@ class Solution:
     chances: FloatArray | None = None
     blocks: Blocks | None = None
     answers: Answers | None = None
+    choice_seconds: float = inf

@@ -195,6 +195,11 @@ class Sample:
         return self.space.asarray(self.individual_weights)
 
     @cached_property
+    def blanks(self) -> int:
+        """The number of cells without a label."""
+        return int(self.total(_count_blanks))
+
+    @cached_property
     def complete_tasks(self) -> NDArray[np.bool_]:
         """Whether each task has every label observed, shape (m,)."""
         return np.asarray(np.all(self.collect(_observed_everywhere), axis=0))
@@ -376,7 +381,7 @@ class Sample:
         return other
 
     def __repr__(self) -> str:
-        blank = self.total(_count_blanks)
+        blank = self.blanks
         return f"Sample(n={self.n}, m={self.m}, d={self.d}, unobserved={blank})"
 
 

@@ -132,8 +132,8 @@ def effective_tasks(
     for name, values in (("counted", e), ("task_weights", b)):
         if not (np.isfinite(values).all() and (values >= 0).all()):
             raise InputError(
-                f"`{name}` must be finite and not negative; got values from {values.min()!r} to "
-                f"{values.max()!r}. Mark a cell that does not count by 0."
+                f"`{name}` must be finite and not negative; got values from {values.min():g} to "
+                f"{values.max():g}. Mark a cell that does not count by 0."
             )
     weights = e * b
     total, squares = weights.sum(axis=1), (np.square(weights) * (marks != 0)).sum(axis=1)

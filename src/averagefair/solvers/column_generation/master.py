@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
+from averagefair.errors import SolverError, SolverTimeoutError
 from averagefair.game.constraints import Constraints
 from averagefair.game.limits import PersonLimit, Program, WorstOffLimit
 from averagefair.solvers.column_generation.linear_program import TOLERANCE, LinearProgram
@@ -144,12 +145,28 @@ class Master:
         self._lp.limit_time(seconds)
         if self._best is not None:
             self._best = self._judged(self._best)
-        solution = self._run()
+        solution = self._run_or_add_all()
         while self._add_violated_rows(solution) or (whole_pool and self._add_improving(solution)):
-            solution = self._run()
+            solution = self._run_or_add_all()
         self._drop_inactive(solution)
         self._inconsistent = False
         return self._best_or(solution)
+
+    def _run_or_add_all(self) -> MasterSolution:
+        """Solve; if that fails, solve over all columns of the pool.
+
+        Over some of the columns, limits that must hold may leave no solution.
+        """
+        try:
+            return self._run()
+        except SolverTimeoutError:
+            raise
+        except SolverError:
+            others = np.setdiff1d(np.arange(len(self.pool)), self._columns)
+            if not others.size:
+                raise
+            self._add_columns(others)
+            return self._run()
 
     def _add_rows_of(self, point: Any) -> None:
         """Add the limits with a clear multiplier at a dual point as rows."""

@@ -507,8 +507,7 @@ class ColumnRun:
     def _allow_grace(self) -> None:
         """Give the last linear programs some time after the time limit."""
         if self.settings.time_limit is not None:
-            grace = max(_LEAST_GRACE, _GRACE * self.settings.time_limit)
-            self.deadline = max(self.deadline, perf_counter() + grace)
+            self.deadline = max(self.deadline, perf_counter() + grace(self.settings.time_limit))
 
     def _unconstrained(self) -> MasterSolution:
         """Return the mixture of the unconstrained play alone."""
@@ -575,6 +574,16 @@ class ColumnRun:
                     trace = result.trace._replace(stop_reason=StopReason.NO_BETTER)
                     best = replace(best, center=source.center, trace=trace)
         return best
+
+
+def grace(time_limit: float) -> float:
+    """Return how many seconds the last steps may take after the time limit.
+
+    Parameters
+    ----------
+    time_limit : float
+    """
+    return max(_LEAST_GRACE, _GRACE * time_limit)
 
 
 def _where(solution: MasterSolution) -> tuple[Any, FloatArray]:

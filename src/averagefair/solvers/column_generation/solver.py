@@ -30,7 +30,7 @@ from averagefair.game.promises import ROUNDING, Promise
 from averagefair.game.protocols import Solver
 from averagefair.game.solution import Callback, Solution, StopReason
 from averagefair.people.threads import one_thread
-from averagefair.solvers.column_generation.run import ColumnRun, PromiseResult
+from averagefair.solvers.column_generation.run import ColumnRun, PromiseResult, grace
 from averagefair.solvers.column_generation.to_solution import (
     MappingResult,
     marginal_mapping,
@@ -201,7 +201,14 @@ class ColumnGeneration(Solver):
             # A run with other limits asks other questions from here on, so they are not recorded.
             learner.oracle.close()
             mappings |= self._map(run, results, order, end)
-        return [to_solution(run, results[index], mappings[index]) for index in range(len(promises))]
+        seconds = np.inf
+        if self.time_limit is not None:
+            left = (end - perf_counter()) / len(promises)
+            seconds = max(left, grace(self.time_limit))
+        return [
+            to_solution(run, results[index], mappings[index], seconds)
+            for index in range(len(promises))
+        ]
 
     def _path(
         self,

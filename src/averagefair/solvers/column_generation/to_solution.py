@@ -72,7 +72,9 @@ def marginal_mapping(run: ColumnRun, result: PromiseResult) -> MappingResult:
     )
 
 
-def to_solution(run: ColumnRun, result: PromiseResult, mapping: MappingResult) -> Solution:
+def to_solution(
+    run: ColumnRun, result: PromiseResult, mapping: MappingResult, choice_seconds: float
+) -> Solution:
     """Return a result as a Solution; only answers with a positive chance are kept.
 
     Parameters
@@ -82,6 +84,8 @@ def to_solution(run: ColumnRun, result: PromiseResult, mapping: MappingResult) -
         Of this run.
     mapping : MappingResult
         For tasks to come.
+    choice_seconds : float
+        Time limit for the choice of fixed decisions.
     """
     master, promise, trace = result.master, result.promise, result.trace
     program = result.program.exempting(result.exempt)
@@ -119,4 +123,5 @@ def to_solution(run: ColumnRun, result: PromiseResult, mapping: MappingResult) -
         stop_reason=mapping.ended or trace.stop_reason,
         seconds=trace.seconds + mapping.seconds,
         trouble=trace.trouble or mapping.trouble,
+        choice_seconds=choice_seconds,
     )
