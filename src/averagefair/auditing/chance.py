@@ -97,14 +97,29 @@ class Centered:
     draws: FloatArray
 
 
-def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
-    """Compute Z in one pass over the losses; return the test and the draws under chance."""
+def center(
+    losses: Losses, tally: Tally, rng: np.random.Generator, *, floor: bool = True
+) -> Centered:
+    """Compute Z in one pass over the losses; return the test and the draws under chance.
+
+    Parameters
+    ----------
+    losses : Losses
+    tally : Tally
+        Of these losses.
+    rng : numpy Generator
+        For the random signs.
+    floor : bool, default True
+        Whether the draws are needed; they take 20 numbers for each person.
+    """
     live, n = tally.live, int(np.count_nonzero(tally.rated))
     if not n:
         return Centered(np.zeros(0), 0.0, NOT_TESTED, np.empty((0, 1)))
-    flips, floor, enumerated = _choose_signs(rng, live.size, n)
-    by_gram, drawn = live.size <= LARGEST_GRAM, floor.shape[1]
-    signs = floor if by_gram else np.hstack([floor, flips])
+    flips, floor_signs, enumerated = _choose_signs(rng, live.size, n)
+    if not floor:
+        floor_signs = floor_signs[:, :0]
+    by_gram, drawn = live.size <= LARGEST_GRAM, floor_signs.shape[1]
+    signs = floor_signs if by_gram else np.hstack([floor_signs, flips])
 
     share = 1.0 / np.where(tally.rated, tally.counted, np.inf)
     sums, squares, scale, lengths = np.zeros(live.size), 0.0, 0.0, np.zeros(signs.shape[1])
@@ -143,7 +158,7 @@ def center(losses: Losses, tally: Tally, rng: np.random.Generator) -> Centered:
         off = tally.rates[tally.rated] - tally.mean
         flipped = (lengths - n * np.square(means @ signs))[drawn:] - own
         test = _test(float(off @ off) - own, flipped, own, enumerated, live.size)
-    draws -= means @ floor
+    draws -= means @ floor_signs
     return Centered(means, squares, test, draws if tally.rated.all() else draws[tally.rated])
 
 

@@ -156,7 +156,7 @@ def equal_exposure(
     adjusted = replace(losses, adjustment=Adjustment(effects, stretch, shift))
     dispersion = estimate_dispersion(adjusted, own, confidence)
     found = EqualExposure(
-        chance=center(adjusted, own, rng).test,
+        chance=center(adjusted, own, rng, floor=False).test,
         dispersion=dispersion,
         rates=own.rates,
         task_effects=effects,

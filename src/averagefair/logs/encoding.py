@@ -16,6 +16,8 @@ from averagefair.logs.reading import Batch
 MOST_TASKS = 20_000
 """A log with more tasks than this is refused: the task column is then probably an id."""
 PERIODS = ("day", "week", "month", "quarter", "year")
+# The largest range of whole numbers for which a table with an entry for each is kept.
+_LARGEST_TABLE = 2**25
 _STEPS = {"day": "D", "month": "M", "year": "Y"}
 
 
@@ -31,6 +33,9 @@ class Numbers:
     def __init__(self, column: str) -> None:
         self.column = column
         self._known: Any = None
+        # The number of each whole number from `_first` on; None if ids are not looked up so.
+        self._table: Any = None
+        self._first = 0
 
     def __len__(self) -> int:
         return 0 if self._known is None else len(self._known)
@@ -44,6 +49,12 @@ class Numbers:
         """
         pa, pc = extra("pyarrow", "logs"), extra("pyarrow.compute", "logs")
         values = _one_array(batch.columns[self.column])
+        if pa.types.is_integer(values.type) and not values.null_count:
+            found = self._of_whole_numbers(
+                np.asarray(values.to_numpy()).astype(np.int64, copy=False)
+            )
+            if found is not None:
+                return found
         coded = values if pa.types.is_dictionary(values.type) else pc.dictionary_encode(values)
         if coded.null_count:
             event = int(np.flatnonzero(coded.is_null().to_numpy(zero_copy_only=False))[0])
@@ -52,6 +63,7 @@ class Numbers:
         if self._known is None:
             self._known = own.slice(0, 0)
         if own.type != self._known.type:
+            self._table = None
             own, self._known = (
                 pc.cast(own, pa.large_string()),
                 pc.cast(self._known, pa.large_string()),
@@ -62,6 +74,35 @@ class Numbers:
             self._known = pa.concat_arrays([self._known, pc.unique(own.filter(new))])
             place = pc.index_in(own, value_set=self._known)
         return np.asarray(place.to_numpy()[coded.indices.to_numpy()])
+
+    def _of_whole_numbers(self, values: NDArray[np.int64]) -> NDArray[np.intp] | None:
+        """Return the numbers by looking them up in a table; None if the ids need too large a one.
+
+        This is twice as fast as looking values up among the known ones.
+        """
+        pa = extra("pyarrow", "logs")
+        if self._known is not None and self._table is None:
+            return None
+        if not values.size:
+            return np.empty(0, dtype=np.intp)
+        low, high = int(values.min()), int(values.max()) + 1
+        if self._known is not None:
+            low, high = min(low, self._first), max(high, self._first + len(self._table))
+        if high - low > _LARGEST_TABLE:
+            self._table = None
+            return None
+        if self._known is None:
+            self._known, self._first = pa.array([], pa.int64()), low
+            self._table = np.full(high - low, -1, dtype=np.int32)
+        elif high - low > len(self._table):
+            wider = np.full(high - low, -1, dtype=np.int32)
+            wider[self._first - low :][: len(self._table)] = self._table
+            self._table, self._first = wider, low
+        new = np.unique(values[self._table[values - self._first] < 0])
+        if new.size:
+            self._table[new - self._first] = np.arange(len(self), len(self) + new.size)
+            self._known = pa.concat_arrays([self._known, pa.array(new, pa.int64())])
+        return np.asarray(self._table[values - self._first].astype(np.intp))
 
     def _as_names(self, values: Any, batch: Batch) -> Any:
         """Return ids as whole numbers or text; refuse what is neither."""
@@ -94,11 +135,12 @@ class Numbers:
             )
         return text
 
-    def names(self) -> NDArray[np.str_]:
-        """Return the values as text, in the order of their numbers."""
+    def names(self) -> NDArray[Any]:
+        """Return the values, whole numbers or text, in the order of their numbers."""
         if self._known is None:
             return np.empty(0, dtype="U1")
-        return np.asarray(self._known.to_numpy(zero_copy_only=False)).astype(np.str_)
+        values = np.asarray(self._known.to_numpy(zero_copy_only=False))
+        return values if values.dtype.kind == "i" else values.astype(np.str_)
 
 
 def check_tasks(tasks: Numbers, events: int) -> None:

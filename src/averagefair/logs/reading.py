@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 import narwhals.stable.v1 as nw
 
 from averagefair.errors import InputError, extra, some_of
+from averagefair.files.excel import split_sheet
 from averagefair.files.mapped import reading_parquet
 from averagefair.files.streaming import FileBlocks
 
@@ -116,7 +118,7 @@ def batches(source: Any, name: str, columns: Sequence[str]) -> Iterator[Batch]:
 
 def _of_file(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
     name = str(path)
-    if not path.exists():
+    if not Path(split_sheet(name)[0]).exists():
         raise InputError(f"{name} does not exist.")
     if path.suffix != ".parquet":
         for part in FileBlocks(name):
@@ -129,6 +131,14 @@ def _of_file(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
         for batch in file.iter_batches(BATCH, columns=list(columns)):
             yield Batch(name, first, {column: batch.column(column) for column in columns})
             first += batch.num_rows
+
+
+def release_memory() -> None:
+    """Give memory back that Arrow and the C library keep after reading: about half of it all."""
+    extra("pyarrow", "logs").default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:  # only glibc has it
+        trim(0)
 
 
 def _check_names(there: Sequence[str], wanted: Sequence[str], source: str) -> None:

@@ -18,7 +18,7 @@ from averagefair.logs.encoding import (
     weights_of,
     windows_of,
 )
-from averagefair.logs.reading import BATCH, Batch, batches
+from averagefair.logs.reading import BATCH, Batch, batches, release_memory
 from averagefair.logs.sums import (
     LARGEST_SUM,
     ChangedLabelError,
@@ -119,14 +119,16 @@ class _Reader:
         if not self._parts:
             some = "no event has a label" if self.events else "there are no events"
             raise InputError(f"{self.name}: {some}; an audit needs decisions with known labels.")
+        release_memory()
         people, tasks = _sorted(self.people.names()), _sorted(self.tasks.names())
         sums = {}
         for window in sorted(self._parts):
-            parts = [
-                part.renumbered(people.number, tasks.number) for part in self._parts.pop(window)
-            ]
+            read, parts = self._parts.pop(window), []
+            while read:
+                parts.append(read.pop().renumbered(people.number, tasks.number))
             sums[window] = self._telling(add_up, parts, len(people.names), len(tasks.names))
         self._check_labels(sums, people.names, tasks.names)
+        release_memory()
         return Source(self.name, people.names, tasks.names, sums, self.events, self.unlabelled)
 
     def _encode(self, batch: Batch) -> _Rows:
@@ -221,7 +223,7 @@ class Sorted(NamedTuple):
     number: NDArray[np.intp]
 
 
-def _sorted(names: NDArray[np.str_]) -> Sorted:
+def _sorted(names: NDArray[Any]) -> Sorted:
     """Return names in order: by value if all are whole numbers, else by letters."""
     whole = as_whole_numbers(names)
     order = np.argsort(whole, kind="stable")
@@ -235,12 +237,10 @@ def as_whole_numbers(names: NDArray[Any]) -> NDArray[Any]:
 
     Examples
     --------
-    >>> as_whole_numbers(np.array(["7", "12"])), as_whole_numbers(np.array(["07", "12"]))
-    (array([ 7, 12]), array(['07', '12'], dtype='<U2'))
+    >>> as_whole_numbers(np.array(["7", "-12"])), as_whole_numbers(np.array(["07", "12"]))
+    (array([  7, -12]), array(['07', '12'], dtype='<U2'))
     """
     if names.dtype.kind != "U" or not names.size or names.dtype.itemsize > 4 * 18:
-        return names
-    if not np.char.isdecimal(names).all():
         return names
     try:
         numbers = names.astype(np.int64)

@@ -97,19 +97,20 @@ def smallest(values: NDArray[Any]) -> NDArray[Any]:
     (dtype('uint8'), dtype('float64'))
     """
     if values.dtype.kind == "f" and not (values == np.floor(values)).all():
-        return values.astype(np.float64)
+        return values.astype(np.float64, copy=False)
     most = int(values.max()) if values.size else 0
     kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
-    return values.astype(next(kind for kind in kinds if most <= np.iinfo(kind).max))
+    kind = next(kind for kind in kinds if most <= np.iinfo(kind).max)
+    return values.astype(kind, copy=False)
 
 
-def add_up(parts: Sequence[Sums], people: int, tasks: int) -> Sums:
+def add_up(parts: list[Sums], people: int, tasks: int) -> Sums:
     """Add sums whose people and tasks have the same numbers, some people at a time.
 
     Parameters
     ----------
-    parts : sequence of Sums
-        Each sorted by person.
+    parts : list of Sums
+        Each sorted by person. The list is emptied, to free memory.
     people, tasks : int
         How many there are.
 
@@ -119,17 +120,28 @@ def add_up(parts: Sequence[Sums], people: int, tasks: int) -> Sums:
         If a person has both labels on a task.
     """
     if len(parts) == 1:
-        return parts[0]
-    done = [_add(chunk, tasks) for chunk in _chunks(parts, people)]
-    if not done:
-        return _add([], tasks)
-    columns = []
-    for number in range(5):
-        column = [part.columns()[number] for part in done]
-        columns.append(np.concatenate(column))
-        for part in column:
-            del part
-    return Sums(*columns)
+        return parts.pop()
+    # The sums go into arrays that are large enough: pieces to join later take twice the memory.
+    counts, wrongs = [own.count for own in parts], [own.wrong for own in parts]
+    kinds: list[Any] = [np.uint32, smallest(np.array([tasks])).dtype, np.bool_]
+    kinds += [_kind_of_sums(counts), _kind_of_sums(wrongs)]
+    columns, size = [np.empty(sum(map(len, parts)), dtype=kind) for kind in kinds], 0
+    del counts, wrongs
+    for chunk in _chunks(parts, people):
+        part = _add(chunk, tasks)
+        for column, own in zip(columns, part.columns(), strict=True):
+            column[size : size + len(part)] = own
+        size += len(part)
+    parts.clear()
+    person, task, label, count, wrong = (column[:size] for column in columns)
+    return Sums(person, task, label, smallest(count), smallest(wrong))
+
+
+def _kind_of_sums(parts: Sequence[NDArray[Any]]) -> Any:
+    """Return a type that holds the sums of these columns."""
+    if any(part.dtype.kind == "f" for part in parts):
+        return np.float64
+    return smallest(np.array([sum(int(part.max(initial=0)) for part in parts)])).dtype
 
 
 def _chunks(parts: Sequence[Sums], people: int) -> Iterator[list[Sums]]:
