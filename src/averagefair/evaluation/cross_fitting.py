@@ -117,12 +117,12 @@ def cross_audit(
     def learn(people: Any, labels: Table) -> Learned:
         model = clone(estimator).fit(people, labels)
         if isinstance(model, Pipeline):
-            return [_mapping(model[-1])], model[:-1].transform
-        return [_mapping(model)], _as_it_is
+            return [mapping_of(model[-1])], model[:-1].transform
+        return [mapping_of(model)], as_it_is
 
     chances, labels, note = cross_chances(
         learn,
-        X if isinstance(estimator, Pipeline) else _read(X),
+        X if isinstance(estimator, Pipeline) else read_in_memory(X, last.encode),
         Y,
         folds,
         task_families=task_families,
@@ -226,7 +226,8 @@ def _decide(
         return [to_host(mapping.extend(later).decision_probability(people)) for mapping in mappings]
 
 
-def _mapping(model: AverageFairClassifier) -> Mapping:
+def mapping_of(model: AverageFairClassifier) -> Mapping:
+    """Return the mapping of a model that was just fitted."""
     assert model.mapping_ is not None, "a fresh fit has a mapping"
     return model.mapping_
 
@@ -237,18 +238,20 @@ def _names(X: Any, labels: Table) -> Any:
     return labels.row_names if index is None or callable(index) else np.asarray(index)
 
 
-def _as_it_is(X: Any) -> Any:
+def as_it_is(X: Any) -> Any:
+    """Return features as they are: nothing prepares them."""
     return X
 
 
-def _read(X: Any) -> Any:
+def read_in_memory(X: Any, encode: Any = False) -> Any:
+    """Read a table of features, unless models encode it; refuse people on a cluster."""
     if is_dask(X):
         raise InputError(
             "cross-fitting takes rows apart, so people on a Dask cluster are not supported. Pass a "
             "table in memory, e.g. X.compute(), or hold tasks and people out by hand: "
             "averagefair.held_out."
         )
-    return read_people(X)
+    return read_people(X) if encode is False else X
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:

@@ -20,8 +20,16 @@ from averagefair._util.frozen import Frozen
 from averagefair._util.text import counted
 from averagefair.auditing import Audit, audit
 from averagefair.errors import InputError, LevellingDownWarning, warn
+from averagefair.evaluation.cross_fitting import (
+    FOLDS,
+    Learned,
+    as_it_is,
+    cross_chances,
+    mapping_of,
+    read_in_memory,
+)
 from averagefair.evaluation.held_out import Corner, check_parts, corners
-from averagefair.frontier import Frontier, FrontierPoint
+from averagefair.frontier import Frontier, FrontierPoint, frontier
 from averagefair.game.measure import Measurement
 from averagefair.game.rates import Rates
 from averagefair.game.who_pays import WhoPays, who_pays
@@ -136,15 +144,25 @@ def generalisation(
     Y_new_people: Any = None,
     Y_new_tasks: Any = None,
     Y_new_both: Any = None,
+    cross: tuple[Any, Any] | None = None,
+    folds: int | tuple[int, int] = FOLDS,
+    n_jobs: int | None = None,
     confidence: float = 0.95,
 ) -> Generalisation:
     """Measure a curve on held-out people and tasks, with intervals.
+
+    Without held-out data, ``cross`` gives the corner of new people and tasks: for each pair of
+    folds, a curve is learned without these people and tasks, and decides there.
 
     Parameters
     ----------
     curve : Frontier
     X_new, Y_new_people, Y_new_tasks, Y_new_both
         As for :func:`averagefair.held_out`.
+    cross : pair of tables, optional
+        The features and labels that the curve was learned from, in place of ``Y_new_both``.
+    folds, n_jobs
+        With ``cross``: as for :func:`averagefair.cross_audit`.
     confidence : float, default 0.95
 
     Examples
@@ -159,6 +177,8 @@ def generalisation(
     """
     check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
     number_between("confidence", confidence)
+    if cross is not None and Y_new_both is not None:
+        raise InputError("give either `cross` or `Y_new_both`: both are new people and tasks.")
     new = {
         "X_new": X_new,
         "Y_new_people": Y_new_people,
@@ -174,6 +194,8 @@ def generalisation(
                 before[corner.name] = corner.measure_unconstrained(Rates.of(point.model.rate))
             row["who_pays"] = _who_pays(before[corner.name], row.pop("rates"), corner)
             rows.setdefault(corner.name, []).append(row)
+    if cross is not None:
+        rows["both"] = _cross_fitted(curve, *cross, folds, n_jobs, confidence)
     for name, own in rows.items():
         _warn_if_worst_off_lose(curve, name, [row["who_pays"] for row in own])
     measured = {
@@ -296,22 +318,71 @@ def _deviation(rates: FloatArray, people: FloatArray) -> float:
 
 
 def _row(point: FrontierPoint, corner: Corner, confidence: float) -> dict[str, Any]:
-    sample, chances = corner.sample, corner.chances()
+    sample, rates = corner.sample, Rates.of(point.model.rate)
     signs = sample.space.to_host(sample.signs)
     labels = np.where(signs == 0, np.nan, signs < 0)
-    learned = corner.learned_tasks
+    figures, _ = _figures(labels, corner.chances(), rates, confidence, learned=corner.learned_tasks)
+    return {"value": point.value, **figures, "rates": corner.measure(rates).rates}
+
+
+def _cross_fitted(
+    curve: Frontier, X: Any, Y: Any, folds: Any, n_jobs: int | None, confidence: float
+) -> list[dict[str, Any]]:
+    """Return a row for each point, for people and tasks that its models did not learn from."""
+    model = curve[0].model
+    names = ("rate", "oracle", "solver", "dtype", "encode")
+    settings = {name: getattr(model, name) for name in names}
+    seed = model.random_state if isinstance(model.random_state, int | np.integer) else 0
+
+    def learn(people: Any, labels: Any) -> Learned:
+        fold = frontier(
+            people,
+            labels,
+            curve.values,
+            promise=curve[0].promise,
+            random_state=seed,
+            look_first=False,
+            decisions="drawn",
+            **settings,
+        )
+        mappings = [mapping_of(point.model) for point in fold]
+        return [*mappings, mappings[0].unconstrained()], as_it_is
+
+    tables, labels, _ = cross_chances(
+        learn,
+        read_in_memory(X, model.encode),
+        Y,
+        folds,
+        random_state=int(seed),
+        n_jobs=n_jobs,
+    )
+    rates = Rates.of(model.rate)
+    free = _figures(labels.cells, tables.pop(), rates, confidence, learned=False)[1]
+    rows = []
+    for point, chances in zip(curve, tables, strict=True):
+        figures, own = _figures(labels.cells, chances, rates, confidence, learned=False)
+        pays = who_pays(free, own)
+        worst = _worst(pays if isinstance(pays, tuple) else (pays,))
+        rows.append({"value": point.value, **figures, "who_pays": worst})
+    return rows
+
+
+def _figures(
+    labels: Any, chances: Any, rates: Rates, confidence: float, *, learned: bool
+) -> tuple[dict[str, Any], FloatArray]:
+    """Audit decisions; return the figures of a row, and everybody's rates."""
 
     def audited(rate: Any) -> Audit:
         return audit(labels, chances, rate=rate, confidence=confidence, learned_tasks=learned)
 
-    audits = [audited(rate) for rate in Rates.of(point.model.rate)]
+    audits = [audited(rate) for rate in rates]
     overall = next((own for own in audits if own.rate == "error"), None) or audited("error")
     widest = max(audits, key=lambda own: np.nan_to_num(own.curve.at(BETA)["alpha"], nan=-1.0))
     at, dispersion = widest.curve.at(BETA), widest.dispersion
-    return {
-        "n": sample.n,
-        "m": sample.m,
-        "value": point.value,
+    everybody = np.stack([own.people.rate for own in audits], axis=1)
+    figures = {
+        "n": overall.n,
+        "m": overall.m,
         "error": overall.mean.value,
         "error_low": overall.mean.low,
         "error_high": overall.mean.high,
@@ -325,5 +396,5 @@ def _row(point: FrontierPoint, corner: Corner, confidence: float) -> dict[str, A
         "sigma": dispersion.sigma,
         "sigma_low": np.sqrt(dispersion.sigma2.low),
         "sigma_high": np.sqrt(dispersion.sigma2.high),
-        "rates": corner.measure(Rates.of(point.model.rate)).rates,
     }
+    return figures, everybody if len(audits) > 1 else everybody[:, 0]

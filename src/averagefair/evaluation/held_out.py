@@ -211,7 +211,7 @@ def corners(
     check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
     if sample_weight is not None and X_new is None:
         raise InputError("sample_weight is for the people of X_new: pass X_new too.")
-    people = None if X_new is None else read_people(X_new)
+    people = None if X_new is None else read_people(model.classifiers_.encoded(X_new))
 
     def new_people(Y: Any, classifiers: Mixture) -> Sample:
         read_features(people, classifiers.feature_names, classifiers.feature_count)
