@@ -15,6 +15,7 @@ WHY = {
     "support/structured_jobs.py": "compares with whole files, read by the same process",
     "trust/test_crash.py": "chooses moments to kill at; no test is judged by them",
     "cli/test_progress.py": "puts a clock of its own in the library's place",
+    "choosing/test_early_ends.py": "puts a clock of its own in the library's place",
 }
 # A time-out only keeps a test from hanging, so it is minutes long.
 TIMEOUT = re.compile(r"\btimeout=([\d.]+)")

@@ -14,8 +14,8 @@ so with S the share and A_j the first mean, its variance is
     S (1 - S) / n + m/(m-1) sum_j (f_j - fbar)^2 - sum_j A_j (1 - A_j) / n.
 
 The last term takes off what single cells add. The variance over that of independent people is the
-design effect. The interval is Clopper and Pearson's for so many fewer
-people (Korn and Graubard, 1998). It holds for other people, on other tasks that are as hard.
+design effect. The interval is Clopper and Pearson's, with the number of people divided by this
+effect (Korn and Graubard, 1998). It holds for other people, on other tasks that are as hard.
 """
 
 from __future__ import annotations
