@@ -12,8 +12,10 @@ from .errors import (
     UndefinedRateWarning,
 )
 from .estimator import AverageFairClassifier
+from .evaluation.cross_fitting import cross_audit
 from .evaluation.generalisation import Generalisation, generalisation
 from .evaluation.held_out import HeldOut, held_out
+from .evidence import check_evidence, read_evidence, save_evidence
 from .frontier import Frontier, frontier
 from .game.certificate import Certificate, Status
 from .game.learner import Learner
@@ -23,7 +25,7 @@ from .game.mixture import Mixture
 from .game.promises import Cap, Equal, Minimax, Promise, WorstOff
 from .game.rates import ErrorRate, FalseNegativeRate, FalsePositiveRate
 from .game.who_pays import WhoPays, who_pays
-from .logs import DecisionLog, audit_log
+from .logs import DecisionLog, audit_log, labels_from_log
 from .oracles import (
     FeatureMap,
     FiniteOracle,
@@ -34,6 +36,7 @@ from .oracles import (
     StumpOracle,
     WeightedOracle,
 )
+from .people.encoder import TableEncoder
 from .people.sample import Sample
 from .persistence import Checkpoint, load, save
 from .solvers import ColumnGeneration, ExponentiatedGradient, Round, StopReason
@@ -80,6 +83,7 @@ __all__ = [
     "Status",
     "StopReason",
     "StumpOracle",
+    "TableEncoder",
     "UndefinedRateWarning",
     "Verdict",
     "WeightedOracle",
@@ -87,13 +91,18 @@ __all__ = [
     "WorstOff",
     "audit",
     "audit_log",
+    "check_evidence",
     "compare",
+    "cross_audit",
     "drift",
     "frontier",
     "generalisation",
     "held_out",
     "individual_rates",
+    "labels_from_log",
     "load",
+    "read_evidence",
     "save",
+    "save_evidence",
     "who_pays",
 ]

@@ -29,6 +29,7 @@ from averagefair.game.protocols import Rate
 from averagefair.game.rates import ErrorRate, Rates
 from averagefair.game.solution import Callback
 from averagefair.game.who_pays import most_changed
+from averagefair.people.encoder import TableEncoder
 from averagefair.people.sample import Sample
 from averagefair.pose import (
     check_columns_of,
@@ -109,6 +110,10 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         "float64".
     checkpoint : Checkpoint, optional
         Where to save progress, so that a fit can be resumed; ``random_state`` must be an int.
+    encode : bool or TableEncoder, default False
+        Whether X may hold words, dates and blanks. They are encoded as numbers, in the same way for
+        everybody who comes later, and the model and its file keep how
+        (:class:`~averagefair.TableEncoder`).
 
     Attributes
     ----------
@@ -157,8 +162,12 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     holdout_task_names_ : tuple of str
         The tasks that ``rate.holdout_tasks`` set aside.
     seed_ : int
+    encoder_ : TableEncoder, or None
+        With ``encode``: how words, dates and blanks are encoded.
+        ``encoder_.get_feature_names_out()`` has the columns that coefficients are about.
     fingerprint_ : str, or None
-        A hash that identifies the training data: ``Sample(X, Y).fingerprint()``.
+        A hash that identifies the training data: ``Sample(X, Y).fingerprint()``; with ``encode``,
+        of the encoded X.
 
     Notes
     -----
@@ -200,6 +209,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     holdout_task_names_: tuple[str, ...]
     classes_: NDArray[np.intp]
     seed_: int
+    encoder_: TableEncoder | None
     fingerprint_: str | None
     _flat: bool
 
@@ -222,6 +232,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         promise: Promise | None = None,
         look_first: bool = True,
         decisions: str | None = None,
+        encode: bool | TableEncoder = False,
     ) -> None:
         self.alpha = alpha
         self.rate = rate
@@ -240,6 +251,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.promise = promise
         self.look_first = look_first
         self.decisions = decisions
+        self.encode = encode
 
     def fit(
         self,
@@ -293,6 +305,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             against=against,
             dtype=self.dtype,
             checkpoint=self.checkpoint,
+            encode=self.encode,
         )
         look = first_look(problem) if self.look_first else None
         with problem.playing() as learner:
@@ -557,7 +570,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return not known.isdisjoint(classifiers.task_names)
 
     def _learned_names(self, named: bool) -> set[str]:
-        """Return the names of the learned tasks; none if other tasks cannot be told by name."""
+        """Return the names of the learned tasks; none without names of their own."""
         if not (named and self.classifiers_.named_tasks):
             return set()
         return set(self.task_names_) - set(self.holdout_task_names_)
@@ -585,7 +598,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _classifiers_for(self, X: Any) -> tuple[Mixture, Any]:
         """Check the columns of X; return the classifiers and X as read."""
         check_is_fitted(self)
-        table = read_people(X)
+        table = read_people(self.classifiers_.encoded(X))
         check_columns_of(self, X, reset=False)
         return self.classifiers_, table
 
@@ -640,4 +653,5 @@ def adopt(
     model.holdout_task_names_ = tuple(sample.task_names[task] for task in problem.aside)
     model.classes_ = np.array([0, 1])
     model.seed_, model.fingerprint_ = problem.seed, problem.fingerprint
+    model.encoder_ = sample.encoder
     model._flat = one_task

@@ -34,6 +34,7 @@ from averagefair.game.protocols import Rate, Solver
 from averagefair.game.rates import Rates
 from averagefair.game.solution import Callback, Solution, StopReason
 from averagefair.game.who_pays import WhoPays
+from averagefair.people.encoder import TableEncoder
 from averagefair.people.frames import read_numbers
 from averagefair.pose import (
     pose,
@@ -378,6 +379,7 @@ def frontier(
     no_harm: float | None = None,
     look_first: bool = True,
     decisions: str | None = None,
+    encode: bool | TableEncoder = False,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -395,7 +397,7 @@ def frontier(
         Default: equal rates.
     rate, oracle, beta, max_influence, worst_off, no_harm, look_first, decisions
         As for :class:`~averagefair.AverageFairClassifier`.
-    random_state, callback, checkpoint
+    random_state, callback, checkpoint, encode
         As for :class:`~averagefair.AverageFairClassifier`.
     sample_weight, task_weight, ids, against, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
@@ -446,6 +448,7 @@ def frontier(
         ids=ids,
         against=against,
         checkpoint=checkpoint,
+        encode=encode,
         **settings,
     )
     look = first_look(problem) if look_first else None
@@ -456,7 +459,9 @@ def frontier(
     outcomes = _settle_all(problem, solutions, fix)
     for outcome in sorted(outcomes, key=lambda outcome: outcome.solution.promise.value):
         own = outcome.solution.promise
-        model = AverageFairClassifier(**short_form(own), **settings, decisions=decisions)
+        model = AverageFairClassifier(
+            **short_form(own), **settings, decisions=decisions, encode=encode
+        )
         adopt(model, outcome, columns, look, one_task=np.ndim(Y) == 1)
         outside = model.certificate_.outside
         widths = (

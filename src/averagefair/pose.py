@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -24,6 +24,7 @@ from averagefair.game.protocols import Rate, Solver
 from averagefair.game.rates import Rates
 from averagefair.oracles import resolve_oracle
 from averagefair.people.dask import is_dask
+from averagefair.people.encoder import resolve_encoder
 from averagefair.people.frames import Table, check_name_types, read_numbers, read_table
 from averagefair.people.sample import Sample
 from averagefair.solvers import ColumnGeneration
@@ -48,6 +49,7 @@ def pose(
     against: Any = None,
     dtype: str | None = None,
     checkpoint: Any = None,
+    encode: Any = False,
 ) -> tuple[Problem, dict[str, Any]]:
     """Read and check all input, without solving anything.
 
@@ -57,7 +59,7 @@ def pose(
         As for ``AverageFairClassifier.fit``.
     promises : sequence of Promise
         The promises to keep. A checkpoint records them.
-    rate, oracle, random_state, callback, dtype, checkpoint
+    rate, oracle, random_state, callback, dtype, checkpoint, encode
         As for ``AverageFairClassifier``.
     solver : Solver
         From :func:`resolve_solver`.
@@ -72,7 +74,10 @@ def pose(
         raise InputError(f"`callback` must be callable; got {callback!r}.")
     rates = Rates.of(rate)
     transformer, resolved = resolve_oracle(oracle, solver.default_oracle)
-    table = read_people(X)
+    encoder = resolve_encoder(encode)
+    if encoder is not None:
+        encoder = clone(encoder).fit(X, sample_weight=sample_weight)
+    table = read_people(X) if encoder is None else encoder.table(X)
     # scikit-learn refuses some column names: let it do so before anything is solved.
     columns = vars(check_columns_of(BaseEstimator(), X, reset=True))
     sample = Sample(
@@ -82,7 +87,7 @@ def pose(
         task_weights=task_weight,
         individual_names=ids,  # type: ignore[arg-type]
         dtype="float64" if dtype is None else dtype,
-    )
+    ).encoded_by(encoder)
     problem = Problem(
         sample,
         rates,

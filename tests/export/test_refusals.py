@@ -37,7 +37,7 @@ class OwnTree(DecisionTreeClassifier):
         return 1 - super().predict(X)
 
 
-SINGLE, OTHER = ("single precision",), ("cannot be converted by skl2onnx",)
+SINGLE, OTHER = ("single precision",), ("no exact conversion to ONNX",)
 CLASSIFIERS = {
     "SVC": (SVC(), SINGLE),
     "GradientBoostingClassifier": (GradientBoostingClassifier(n_estimators=3), ()),

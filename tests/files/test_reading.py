@@ -110,7 +110,7 @@ UNREADABLE = {
     "nothing": (b"", "is empty"),
     "blank lines": (b"\n \n\r\n", "is empty"),
     "a head alone": (b"a,b\n", "has no rows"),
-    "a spreadsheet": (b"PK\x03\x04" + bytes(range(100)), "spreadsheet"),
+    "a broken workbook": (b"PK\x03\x04" + bytes(range(100)), "Excel workbook"),
     "Latin-1": ("a,b\n1,2\nZo\xeb,3\n".encode("latin-1"), "line 3 is not UTF-8"),
     "twins": (b"a,b,a\n1,2,3\n", "two columns are called 'a'"),
     "no name": (b"a,,c\n1,2,3\n", "column 2 has no name"),

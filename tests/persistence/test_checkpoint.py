@@ -49,7 +49,7 @@ RUNS = {
     "least squares": {"oracle": RegressionOracle(), "solver": QUICK},
     "logistic": {"oracle": LogisticOracle(), "solver": QUICK},
     "logistic, gradient": {"oracle": LogisticOracle(), "solver": rounds(15)},
-    "stumps": {"oracle": StumpOracle(), "solver": ColumnGeneration()},
+    "stumps": {"oracle": StumpOracle(), "solver": ColumnGeneration(), "decisions": "drawn"},
     "polished": {"oracle": Polished(LogisticOracle(), lines=2), "solver": QUICK},
     "portfolio": {
         "oracle": Portfolio([StumpOracle(), LogisticOracle(), WeightedOracle(TREE)]),
@@ -214,10 +214,29 @@ class Failing(RegressionOracle):
         return "Failing"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, StoppedError("no more"), MemoryError])
-@pytest.mark.parametrize("at", [1, 2, 40])
-def test_what_was_found_before_a_failure_is_kept(error, at, tmp_path):
-    whole = fit(oracle=RegressionOracle(), solver=QUICK)
+@pytest.fixture(scope="module")
+def whole():
+    return fit(oracle=RegressionOracle(), solver=QUICK)
+
+
+ERRORS = [KeyboardInterrupt, StoppedError("no more"), MemoryError]
+QUICK_FAILURES = [(1, 0), (2, 1), (40, 0), (40, 1)]
+
+
+@pytest.mark.parametrize(
+    ("at", "error"),
+    [
+        pytest.param(
+            at,
+            error,
+            marks=() if (at, place) in QUICK_FAILURES else pytest.mark.long,
+            id=f"{at}-{['interrupt', 'error', 'no memory'][place]}",
+        )
+        for at in (1, 2, 40)
+        for place, error in enumerate(ERRORS)
+    ],
+)
+def test_what_was_found_before_a_failure_is_kept(at, error, whole, tmp_path):
 
     def run(at):
         # Another oracle with the same settings: the same run.

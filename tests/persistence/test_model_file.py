@@ -289,7 +289,7 @@ def test_later_tasks_of_the_same_labels_come_back(tmp_path):
     known = fitted("ids")
     twins = known.later[:, [0, 1, 0]]
     later = known.model.extend(twins)
-    assert later.task_names[0] == later.task_names[2]
+    assert later.task_names[2] == f"{later.task_names[0]}-2"
     same = there_and_back(later, tmp_path / "later.model")
     assert same.task_names == later.task_names
     assert_decides_the_same(later, same, known.X, known.strangers)
@@ -405,7 +405,16 @@ def test_a_balance_counts_in_the_choice_after_loading(tmp_path):
     assert (made[0] != made[1]).any()
 
 
-@pytest.mark.parametrize("case", ["fixed, several kinds, extended", "default, columns, both"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "fixed, extended",
+        *(
+            pytest.param(case, marks=pytest.mark.long)
+            for case in ("fixed, several kinds, extended", "default, columns, both")
+        ),
+    ],
+)
 def test_another_process_extends_to_the_same_classifiers(case, tmp_path):
     known = fitted(case)
     save(known.model, tmp_path / "fair.model", extendable=True)

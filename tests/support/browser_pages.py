@@ -258,7 +258,10 @@ class Chart:
     def _axis(pixels, labels):
         if len(pixels) < 2:
             return None
-        values = [float(label.replace(",", "")) for label in labels]
+        try:
+            values = [float(label.replace(",", "")) for label in labels]
+        except ValueError:  # names, such as months
+            return None
         fitted = np.polynomial.Polynomial.fit(pixels, values, 1)
         np.testing.assert_allclose(fitted(np.array(pixels)), values, atol=1e-6)
         return fitted

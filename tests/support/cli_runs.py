@@ -24,6 +24,7 @@ TASKS = [f"task_{place + 1}" for place in range(M)]
 NEW_TASKS = [f"new_{place + 1}" for place in range(LATER)]
 IDS = [f"{place + 1:03}" for place in range(N)]
 COMMANDS = ("demo", "fit", "frontier", "predict", "extend", "export", "audit", "theory")
+COMMANDS += ("compare", "drift", "evidence")
 
 _rng = np.random.default_rng(3)
 X = _rng.normal(size=(N, D)).round(3)
@@ -95,17 +96,26 @@ class Forks:
 
     A Python that has imported everything forks a process for each command. The process has its own
     folder, arguments, streams and exit code, as from a shell, without the second for imports.
+
+    Parameters
+    ----------
+    imports : str
+        More modules to import once, with commas between their names.
     """
 
     _SCRIPT = """
-import gc, json, os, sys
+import contextlib, gc, io, json, os, sys
 import averagefair.cli.app, averagefair.cli.demo_run, averagefair.estimator
-import averagefair.evaluation, averagefair.oracles, averagefair.persistence
+import averagefair.evaluation, averagefair.export, averagefair.oracles, averagefair.persistence
 import averagefair.showing.report, averagefair.solvers
-import pyarrow.csv, pyarrow.compute, pyarrow.parquet, safetensors.numpy
+import jinja2, rich.markdown, sklearn.kernel_approximation, sklearn.metrics
+import pyarrow.csv, pyarrow.compute, pyarrow.pandas_compat, pyarrow.parquet, safetensors.numpy
 import averagefair.cli
 from reproduction.command import PROGRAM, make_app
 
+# The first command imports what typer needs to read options.
+with contextlib.redirect_stdout(io.StringIO()):
+    averagefair.cli.app.app(["theory", "--alpha", "0.1", "--n", "9"], standalone_mode=False)
 gc.freeze()  # else garbage collection in every child copies all imported objects
 
 jobs, answers = os.fdopen(os.dup(0)), os.dup(1)
@@ -129,11 +139,14 @@ if job["program"] == "reproduction":
 averagefair.cli.main()
 """
 
+    def __init__(self, imports=""):
+        self._imports = f"import {imports}\n" if imports else ""
+
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory()
         self._busy = threading.Lock()
         self._server = subprocess.Popen(
-            [sys.executable, "-c", self._SCRIPT],
+            [sys.executable, "-c", self._imports + self._SCRIPT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -175,11 +188,11 @@ averagefair.cli.main()
 
 
 @cache
-def _everybodys():
+def _everybodys(imports=""):
     """Start one Forks for all tests of this process."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(Forks())
+    return stack.enter_context(Forks(imports))
 
 
 def together(jobs):
@@ -255,6 +268,12 @@ def fixture_shop(tmp_path_factory):
 @pytest.fixture(scope="module", name="forks")
 def fixture_forks():
     return _everybodys()
+
+
+@pytest.fixture(scope="module", name="map_forks")
+def fixture_map_forks():
+    """Forks that have also imported the modules that read and convert feature maps."""
+    return _everybodys("skops.io, skl2onnx")
 
 
 @pytest.fixture(scope="module", name="fitted")

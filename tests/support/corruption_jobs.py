@@ -20,6 +20,7 @@ import numpy as np
 from averagefair import InputError
 from averagefair.game.mixture import Mixture
 from averagefair.persistence import load
+from tests.support.model_files import strangers_of
 from tests.support.small_fits import STRANGERS
 
 PATIENCE, APPETITE = 50, 40
@@ -99,16 +100,10 @@ def judge(path, original, sealed, read=load):
 def looks(one):
     """Return the visible properties of a model: its names and decisions."""
     classifiers = one if isinstance(one, Mixture) else one.classifiers_
-    X = STRANGERS if classifiers.feature_names is None else _named(classifiers)
+    X = strangers_of(classifiers)
     chances, decisions = one.decision_probability(X), one.predict(X)
     names = type(one), classifiers.task_names, classifiers.feature_names, classifiers.seed
     return *names, chances.tobytes(), decisions.tobytes()
-
-
-def _named(classifiers):
-    import pandas as pd
-
-    return pd.DataFrame(STRANGERS, columns=list(classifiers.feature_names))
 
 
 def assert_valid(one):
@@ -127,6 +122,8 @@ def assert_valid(one):
     if classifiers.feature_count > 10_000:  # no table here has that many features
         return "undecided" if _refuses(lambda: classifiers.predict(STRANGERS)) else "WRONG: wide"
     X = np.linspace(-2, 2, 20 * classifiers.feature_count).reshape(20, -1)
+    if classifiers.encoder is not None:
+        X = strangers_of(classifiers)
     try:
         _assert_decides(classifiers, X, m)
         if model is not None:

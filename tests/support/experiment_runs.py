@@ -20,6 +20,8 @@ from tests.support.experiment_judges import DATA
 
 COMMUNITIES = ("communities", "--quick", "--data", str(DATA), "--jobs", "1", "--json")
 SYNTHETIC = ("synthetic", "--quick", "--jobs", "1")
+SMALL = "tests.support.small_reproduction"
+"""The program that makes the results on the synthetic population."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Reproduced:
         return {one.name: one.read_bytes() for one in (self.folder / part).iterdir()}
 
 
-def shared(tmp_path_factory, name, args):
+def shared(tmp_path_factory, name, args, program="reproduction"):
     """Run the command once for all test processes of this session, in a folder that they share."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
@@ -55,7 +57,7 @@ def shared(tmp_path_factory, name, args):
         fcntl.flock(lock, fcntl.LOCK_EX)  # wait for the process that came first
         if not record.exists():
             place.mkdir(exist_ok=True)
-            done = run_alone(place, *args, "-o", "results", program="reproduction")
+            done = run_alone(place, *args, "-o", "results", program=program)
             record.write_text(json.dumps(asdict(done)))
     told = json.loads(record.read_text())
     return Reproduced(place / "results", told["out"], told["err"])
@@ -70,7 +72,7 @@ def fixture_communities(tmp_path_factory):
 
 @pytest.fixture(scope="module", name="synthetic")
 def fixture_synthetic(tmp_path_factory):
-    return shared(tmp_path_factory, "synthetic", SYNTHETIC)
+    return shared(tmp_path_factory, "synthetic", SYNTHETIC, SMALL)
 
 
 @pytest.fixture(
@@ -83,14 +85,14 @@ def fixture_reproduced(request):
     return request.getfixturevalue(request.param)
 
 
-def at_a_terminal(folder, *args, until=None):
+def at_a_terminal(folder, *args, until=None, program="reproduction"):
     """Run the command with standard error at a terminal: (exit code, output, terminal's text).
 
     When the text ``until`` appears, the command and its child processes get Ctrl-C.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command(*args, program="reproduction"),
+        command(*args, program=program),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

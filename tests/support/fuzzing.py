@@ -265,7 +265,12 @@ OPTIONS = {
     "extend": "--tasks --id --trust",
     "export": "--trust",
     "audit": "--id --tasks --ignore --rate --groups --group-columns --alpha --beta --confidence "
-    "--fail-above --fail-on --people --title --seed -o",
+    "--fail-above --fail-on --people --title --seed -o --features --features-ignore --log "
+    "--person --task --positive",
+    "compare": "--id --tasks --ignore --rate --alpha --confidence --people --title --seed -o "
+    "--log --before --after",
+    "drift": "--id --tasks --ignore --rate --confidence --title --seed -o --batches --log --time "
+    "--every",
     "theory": "--nu --delta --m --beta --features --rho-min --alpha --n",
     "demo": "--tables -o",
 }
@@ -275,7 +280,9 @@ FLAGS = {
     "predict": "--probabilities --json",
     "extend": "--json",
     "export": "--json",
-    "audit": "--common-people --skip-undecided --json",
+    "audit": "--common-people --skip-undecided --inconclusive-passes --json",
+    "compare": "--common-people --skip-undecided --learned-tasks --json",
+    "drift": "--common-people --skip-undecided --json",
     "theory": "--json",
     "demo": "--quiet --json",
 }
@@ -296,6 +303,8 @@ BASE = {
     "extend": ["fair.model", "new_labels.csv", "-o", "out.model"],
     "export": ["fair.model", "-o", "out.csv"],
     "audit": ["labels.csv", "decisions.csv", "--id", "person", "-o", "out.html"],
+    "compare": ["labels.csv", "decisions.csv", "decisions.csv", "--id", "person", "-o", "out.html"],
+    "drift": ["labels.csv", "decisions.csv", "--id", "person", "-o", "out.html"],
     "theory": ["--alpha", "0.1", "--n", "100"],
     # A demo that runs takes seconds, so one argument is always wrong.
     "demo": ["-o", "nowhere/out.html"],

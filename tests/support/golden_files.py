@@ -27,8 +27,8 @@ from averagefair import (
     WeightedOracle,
     save,
 )
-from tests.support.model_files import Case, by_task, fitted, joined
-from tests.support.small_fits import STRANGERS, rounds
+from tests.support.model_files import Case, by_task, encoded, fitted, joined, strangers_of
+from tests.support.small_fits import rounds
 
 # Models that cover everything a file can store: classifiers, oracles, rates, names, people.
 STORED = {
@@ -69,16 +69,17 @@ PER_TASK = {
     "by-task-stumps": lambda: by_task("stump, gradient, error"),
     "joined": lambda: joined("portfolio of portfolios"),
 }
+# A model that encodes words, dates and blanks.
+ENCODED = {"encoded": lambda: encoded(decisions="drawn")}
 
 
 def facts(model):
     """Return the answers that must not change: decisions exactly, chances to 1e-12."""
+    X = strangers_of(model)
     return {
         "tasks": list(model.task_names_ if hasattr(model, "task_names_") else model.task_names),
-        "chances": model.decision_probability(STRANGERS).ravel().tolist(),
-        "draws": model.predict(STRANGERS, ids=[f"id {one}" for one in range(len(STRANGERS))])
-        .ravel()
-        .tolist(),
+        "chances": model.decision_probability(X).ravel().tolist(),
+        "draws": model.predict(X, ids=[f"id {one}" for one in range(len(X))]).ravel().tolist(),
         **(facts_of_model(model) if hasattr(model, "certificate_") else {}),
     }
 
@@ -110,11 +111,12 @@ def main(folder, *, again=False, add=False):
             save(later, folder / f"{name}-later.model")
             told[name]["later labels"] = [[*row] for row in _cells(known.later)]
             told[f"{name}-later"] = facts(later)
-    for name, make in PER_TASK.items():
+    for name, make in (PER_TASK | ENCODED).items():
         if name in told:
             continue
-        save(make(), folder / f"{name}.model")
-        told[name] = facts(make())
+        made = make()
+        save(made, folder / f"{name}.model")
+        told[name] = facts(made)
     (folder / "facts.json").write_text(json.dumps(told) + "\n")
 
 

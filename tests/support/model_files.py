@@ -181,6 +181,40 @@ def joined(case):
     return Mixture(hypotheses, several_chances(len(hypotheses), sum(tasks)), sample, seed=4)
 
 
+def raw_table(cells, rows=None):
+    """Return people as a table with words, dates and blanks, made from three columns of numbers."""
+    age, income, debt = cells.T
+    words = np.array(["low", "middle", "high"], dtype=object)[np.digitize(income, [-0.5, 0.5])]
+    words[np.abs(income) > 1.2] = None
+    days = np.round(100 * np.clip(debt, -50, 50))
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(days, unit="D")
+    return pd.DataFrame(
+        {
+            "age": np.where(age > 1.2, np.nan, age),
+            "income": words,
+            "since": days.strftime("%Y-%m-%d"),
+        },
+        index=rows,
+    )
+
+
+def encoded(m=M, **params):
+    """Return a model that encodes words, dates and blanks."""
+    cells, labels = people(m=m)
+    table = raw_table(cells, WHO)
+    return model(solver=rounds(8), encode=True, **params).fit(table, labels)
+
+
+def strangers_of(one):
+    """Return strangers as a table that a model or its classifiers take."""
+    classifiers = getattr(one, "classifiers_", one)
+    if classifiers.encoder is not None:
+        return raw_table(STRANGERS)
+    if classifiers.feature_names is None:
+        return STRANGERS
+    return pd.DataFrame(STRANGERS, columns=list(classifiers.feature_names))
+
+
 def there_and_back(one, path, **options):
     save(one, path, **options)
     return load(path)

@@ -27,7 +27,7 @@ from averagefair import (
     WeightedOracle,
 )
 from averagefair.persistence import save
-from tests.support.model_files import LATER, by_task, contents, fitted, joined, seal
+from tests.support.model_files import LATER, by_task, contents, encoded, fitted, joined, seal
 from tests.support.small_fits import model, people, rounds
 
 
@@ -59,6 +59,7 @@ FILES = {
         lambda: fitted("fixed, several kinds, extended").model,
         {"extendable": True},
     ),
+    "encoded, extendable": (lambda: encoded(decisions="fixed"), {"extendable": True}),
     "splines, extendable": (lambda: mapped(SplineTransformer(n_knots=3)), {"extendable": True}),
     "kernel": (
         lambda: mapped(make_pipeline(StandardScaler(), Nystroem(n_components=5, random_state=0))),

@@ -58,8 +58,11 @@ def people(size, seed=0):
 
 
 def fit(name):
-    """Return the model, or the curve, of "size / oracle / solver / rounds"."""
-    size, oracle, solver, rounds = name.split(" / ")
+    """Return the model, or the curve, of "size / oracle / solver / rounds".
+
+    With " / drawn" behind it, decisions are drawn, whatever the solver's default.
+    """
+    size, oracle, solver, rounds, *decisions = name.split(" / ")
     X, Y = people(size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few rounds, or few steps of lbfgs
@@ -70,6 +73,7 @@ def fit(name):
             alpha=0.1,
             oracle=ORACLES[oracle](),
             solver=SOLVERS[solver](int(rounds)),
+            decisions=decisions[0] if decisions else None,
             random_state=0,
         ).fit(X, Y)
 

@@ -6,10 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from averagefair import ColumnGeneration, audit, frontier
+from averagefair import ColumnGeneration, audit, compare, drift, frontier
 from averagefair.datasets import make_synthetic
 from averagefair.evaluation.generalisation import generalisation
-from averagefair.showing.report import audit_report, frontier_report
+from averagefair.showing.report import (
+    audit_report,
+    comparison_report,
+    drift_report,
+    frontier_report,
+)
 from tests.support.browser_pages import chromium
 
 QUICK = ColumnGeneration(max_rounds=30, mapping_rounds=5)
@@ -128,3 +133,38 @@ def judged_by_hand():
 def fixture_audited(save):
     found = judged_by_hand()
     return found, save("audited", audit_report(found, settings={"labels": "people.csv"}))
+
+
+def changed_by_hand():
+    """A drift over nine windows, and a comparison with clear changes; some rates are unknown."""
+    rng = np.random.default_rng(4)
+    n, m = 70, 90
+    labels = rng.integers(0, 2, (n, m)).astype(float)
+    chances = np.linspace(0.05, 0.5, n)[:, None] * np.linspace(0.8, 1.2, m)
+    before = np.where(rng.random((n, m)) < chances, 1 - labels, labels)
+    after = np.where(rng.random((n, m)) < 0.05, 1 - labels, labels)
+    labels[3] = np.nan
+    labels[rng.random((n, m)) < 0.1] = np.nan
+    named = {"individual_names": [f"person {k}" for k in range(n)]}
+    found = audit(labels, before, **named)
+    months = [f"2026-{1 + task // 10:02}-01" for task in range(m)]
+    return drift(found, months), compare(found, audit(labels, after, **named))
+
+
+@pytest.fixture(scope="module", name="changes")
+def fixture_changes(save):
+    """A drift and a comparison, each with its page."""
+    moved, compared = changed_by_hand()
+    notes = ("left out: 3 events without a label.",)
+    shown = {"settings": {"log": "events.csv"}, "notes": notes}
+    return {
+        "drift": (moved, save("drift", drift_report(moved, **shown))),
+        "comparison": (compared, save("comparison", comparison_report(compared, **shown))),
+    }
+
+
+@pytest.fixture(scope="module", name="usual")
+def fixture_usual(whole, audited, changes):
+    """The path of a page of each kind."""
+    own = {kind: path for kind, (_, path) in changes.items()}
+    return {"frontier": whole[-1], "audit": audited[-1], **own}

@@ -1,8 +1,9 @@
 """Judge structured mutants in a separate process, so that a crash is counted and named.
 
 As a program: python -m tests.support.structured_jobs WHAT FOLDER SEED FIRST COUNT. WHAT is
-"models", "checkpoints" or "attacks". It prints a line of JSON before and after each mutant.
-`Survey` starts it; after a crash, `Survey` starts it again with the next mutant.
+"models", "checkpoints", "attacks", or "both": models, then a checkpoint of each kind. It prints a
+line of JSON before and after each mutant. `Survey` starts it; after a crash, `Survey` starts it
+again with the next mutant.
 """
 
 import hashlib
@@ -26,6 +27,7 @@ from averagefair import InputError
 from averagefair.persistence import UntrustedError, load
 from averagefair.persistence.fitted_contents import each_part
 from tests.support.corruption_jobs import TooLongError, Watch, too_long
+from tests.support.model_files import raw_table
 from tests.support.places import python_path
 
 MEGABYTES = 4096
@@ -80,6 +82,8 @@ def _workers(part):
 def _used(found, loaded, thorough):
     repr(found), repr(loaded)
     X = strangers()
+    if found.encoder_ is not None:
+        X = raw_table(X)
     chances = found.decision_probability(X)
     if chances.shape != (len(X), 2) or not ((chances >= 0) & (chances <= 1)).all():
         raise AssertionError(f"chances {chances}")
@@ -113,13 +117,14 @@ def judge_checkpoint(path, kind):
 
 
 def mutants_of(what, folder, seed, count):
-    """Yield for each mutant its number, a function that writes it and one that judges it."""
+    """Yield each mutant's number, what it is, and functions that write it and judge it."""
     from tests.support.structured_mutants import ATTACKED, MODELS, RECORDED, Maker, attack
 
     make, mutant = Maker(folder), folder / f"mutant {os.getpid()}"
-    if what == "models":
+    models = {"models": count, "both": count - len(RECORDED)}.get(what, 0)
+    if what != "attacks":
         make.pool()
-        for place in range(count):
+        for place in range(models):
             kind = MODELS[place % len(MODELS)]
 
             def prepare(place=place, kind=kind):
@@ -127,10 +132,8 @@ def mutants_of(what, folder, seed, count):
                 mutant.write_bytes(content)
                 return f"{kind}: {way}"
 
-            yield place, prepare, lambda place=place: judge(mutant, place % 8 == 0)
-    elif what == "checkpoints":
-        make.pool()
-        for place in range(count):
+            yield place, "model", prepare, lambda place=place: judge(mutant, place % 8 == 0)
+        for place in range(models, count):
             kind = RECORDED[place % len(RECORDED)]
             run = folder / f"run {os.getpid()}"
 
@@ -142,7 +145,10 @@ def mutants_of(what, folder, seed, count):
                 path.write_bytes(content)
                 return f"{kind}: {way}"
 
-            yield place, prepare, lambda kind=kind, run=run: judge_checkpoint(run / "x", kind)
+            yield (
+                *(place, "checkpoint", prepare),
+                lambda kind=kind, run=run: judge_checkpoint(run / "x", kind),
+            )
     else:
         for place, name in enumerate([*ATTACKED][:count]):
 
@@ -150,7 +156,7 @@ def mutants_of(what, folder, seed, count):
                 mutant.write_bytes(attack(folder, name))
                 return name
 
-            yield place, prepare, lambda: judge(mutant, True)
+            yield place, "model", prepare, lambda: judge(mutant, True)
 
 
 def main(what, folder, seed, first, count):
@@ -161,21 +167,21 @@ def main(what, folder, seed, first, count):
     say = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # send all other output to standard error
     slowest = 0.0
-    used = {"models": MODELS, "checkpoints": RECORDED}
+    used = {"models": MODELS, "checkpoints": RECORDED, "both": MODELS}
     used["attacks"] = sorted({kind for kind, *_ in [*ATTACKED.values()][:count]})
     for kind in used[what]:  # load the modules that are imported on first use
         start = time.process_time()
         outcome, _ = judge(folder / f"{kind}.model", thorough=kind == "tree")
         assert outcome == "decides", (kind, outcome)
         slowest = max(slowest, time.process_time() - start)
-    if what == "models":  # a file may ask for pandas tables, which import pandas
+    if what in ("models", "both"):  # a file may ask for pandas tables, which import pandas
         found = load(folder / "one hot.model")
         found.classifiers_.feature_map.transformer.set_output(transform="pandas")
         found.predict(strangers())
     watch = Watch()
     signal.signal(signal.SIGPROF, too_long)
     limit_memory()
-    for place, prepare, ask in mutants_of(what, folder, seed, count):
+    for place, of, prepare, ask in mutants_of(what, folder, seed, count):
         if place < first:
             continue
         print(json.dumps({"place": place, "made": prepare()}), file=say)
@@ -192,7 +198,7 @@ def main(what, folder, seed, first, count):
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        if what != "checkpoints" and watch.seen and not outcome.startswith("WRONG"):
+        if of == "model" and watch.seen and not outcome.startswith("WRONG"):
             outcome = f"WRONG: did {watch.seen[:3]}"
         print(json.dumps({"place": place, "outcome": outcome, "digest": digest}), file=say)
 
@@ -202,7 +208,7 @@ class Survey:
 
     Parameters
     ----------
-    what : {"models", "checkpoints", "attacks"}
+    what : {"models", "checkpoints", "attacks", "both"}
     folder : Path
     seed, count : int
     filler : int

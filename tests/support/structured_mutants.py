@@ -81,7 +81,7 @@ from averagefair import (
 from averagefair.game.per_task_choice import choose_per_task
 from averagefair.persistence import save
 from averagefair.persistence.fitted_contents import each_part, short_name, type_name
-from tests.support.model_files import contents
+from tests.support.model_files import contents, encoded
 from tests.support.mutants import rewritten
 from tests.support.small_fits import model, people, rounds
 
@@ -207,6 +207,7 @@ def write_models(folder):
     """Write a file of every kind, and donor files of five features to take parts from."""
     for kind in MODELS:
         save(learned(kind), folder / f"{kind}.model", extendable=kind in EXTENDED)
+    save(encoded(m=2), folder / "encoded.model")
     for kind in ("tree", "forest", "boosting", "histograms", "logistic", "network", "bags"):
         save(learned(kind, d=5), folder / f"{kind}.donor")
     for kind in ("splines", "kernel", "clusters", "one hot"):
@@ -835,6 +836,92 @@ FORGED = {
 """Changes of the arrays and the manifest of the model ``chosen``; each must be refused."""
 
 
+def _column(place, **changes):
+    """Change the entry of one encoded column."""
+
+    def change(arrays, head):
+        entry = head["encoder"]["columns"][place]
+        for key, own in changes.items():
+            entry[key] = own(entry[key]) if callable(own) else own
+
+    return change
+
+
+def _encoder(**changes):
+    return lambda arrays, head: head["encoder"].update(changes)
+
+
+def _without_entry(name):
+    def change(arrays, head):
+        del head["encoder"]["columns"][1][name]
+
+    return change
+
+
+def _swapped_columns(arrays, head):
+    head["encoder"]["columns"].reverse()
+
+
+def _other_words(arrays, head):
+    """Exchange two words, in the encoder and in the names of the features."""
+    head["encoder"]["columns"][1]["words"].reverse()
+    names = head["features"]
+    first = names.index("income=high")
+    names[first], names[first + 2] = names[first + 2], names[first]
+
+
+# The columns of the encoded model are "age" (a number), "income" (words) and "since" (a date).
+ENCODINGS = {
+    **{
+        f"an encoder that is {what!r}": _entry("encoder", value=what)
+        for what in ([], {}, "words", 3, True, {"columns": []})
+    },
+    **{
+        f"encoded columns that are {what!r}": _encoder(columns=what)
+        for what in (None, [], {}, "age", [[]], [None], [{}], [{"name": "age"}])
+    },
+    **{
+        f"at most {most!r} words": _encoder(max_categories=most)
+        for most in (None, 1, 2, -1, 2.5, "20", True)
+    },
+    **{f"named: {flag!r}": _encoder(named=flag) for flag in (None, 0, "yes", False)},
+    "an entry more": _encoder(unheard_of=1),
+    "columns in another order": _swapped_columns,
+    **{
+        f"a column called {name!r}": _column(0, name=name)
+        for name in (None, 1, "", "income", "Age", ["age"])
+    },
+    **{
+        f"a kind that is {kind!r}": _column(0, kind=kind)
+        for kind in (None, "", "words", "Number", 1, ["number"], {})
+    },
+    "words that are a number": _column(1, kind="number"),
+    **{
+        f"a median of {median!r}": _column(0, median=median)
+        for median in (None, "1", True, [1.0], 10**400, 1e309, -1e309, float("nan"))
+    },
+    **{
+        f"words that are {words!r}": _column(1, words=words)
+        for words in (None, [], "low", [1, 2, 3], ["low"] * 3, ["", "a", "b"], [" a", "b", "c"])
+    },
+    "a word more": _column(1, words=lambda words: [*words, "other"]),
+    "a word less": _column(1, words=lambda words: words[1:]),
+    "words out of order": _other_words,
+    "words of a number": _column(0, words=["a"]),
+    "other words of a number": _column(0, other=True),
+    **{f"other: {flag!r}": _column(1, other=flag) for flag in (None, 0, "no", True)},
+    **{f"blank: {flag!r}": _column(1, blank=flag) for flag in (None, 1, "no", False)},
+    **{f"no {name}": _without_entry(name) for name in ("name", "kind", "median", "words", "blank")},
+}
+"""Changes of the entry of an encoder in the manifest; each must be refused."""
+
+
+def a_distant_class(classifier):
+    """A voter knows a class of a huge number; counting votes takes memory up to it."""
+    voter = classifier.estimators_[-1]
+    voter.classes_ = np.array([0, 2**40])
+
+
 ATTACKED = {
     "more trees in a round than scores": ("boosting", more_trees, "refused"),
     "a hundred workers": ("norms", many_workers, "decides"),
@@ -857,9 +944,11 @@ ATTACKED = {
     "memory as it was found": ("a function", uninitialised, "untrusted"),
     "another method": ("tree", shadowed, "refused"),
     "another way to ask": ("stack", other_method, "refused"),
+    "a vote for a distant class": ("votes", a_distant_class, "refused"),
     "more nodes than there are": ("tree", more_nodes, "decides"),  # scikit-learn counts again
     "more outputs than there are": ("tree", more_outputs, "refused"),
     **{name: ("fixed", change, "refused") for name, change in FORGED.items()},
+    **{name: ("encoded", change, "refused") for name, change in ENCODINGS.items()},
 }
 """Each attack's model, its change, and the outcome that it must have."""
 
@@ -868,7 +957,7 @@ def attack(folder, name):
     """Return the bytes of a file with this attack."""
     kind, change, _ = ATTACKED[name]
     path = folder / f"{kind}.model"
-    if name in FORGED:
+    if name in FORGED or name in ENCODINGS:
         return rewritten(path.read_bytes(), change)
     thing, part = thing_in(path)
     if change in (more_nodes, more_outputs):

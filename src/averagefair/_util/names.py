@@ -31,6 +31,34 @@ _WORD = re.compile(rf"(?!-+(?:\s|$))\S{{{_LONGEST_WORD + 1},}}")
 _SHORT = {9: r"\t", 10: r"\n", 13: r"\r"}
 
 
+class NamesPeople(str):
+    """A sentence that names people.
+
+    Attributes
+    ----------
+    without_names : str
+        The same sentence with their number only.
+    """
+
+    without_names: str
+
+    def __new__(cls, text: str, without_names: str = "") -> NamesPeople:
+        made = super().__new__(cls, text)
+        made.without_names = without_names
+        return made
+
+
+def unnamed(sentence: str) -> str:
+    """Return a sentence, without names if it knows how.
+
+    Examples
+    --------
+    >>> unnamed("2 tasks"), unnamed(NamesPeople("left out: Ann", "left out: 1 person"))
+    ('2 tasks', 'left out: 1 person')
+    """
+    return sentence.without_names if isinstance(sentence, NamesPeople) else sentence
+
+
 def in_a_line(name: Any, longest: int | None = LONGEST_NAME) -> str:
     r"""Escape a name so that it fits in one line.
 

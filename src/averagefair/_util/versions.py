@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 
 from averagefair import __version__
@@ -14,9 +15,12 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "highspy")
 def versions(more: Sequence[str] = ()) -> dict[str, str]:
     """Return the versions of Python, of the libraries used, and of the packages in ``more``."""
     numbers = {"Python": platform.python_version(), "averagefair": __version__}
-    for package in (*PACKAGES, *more):
-        try:
-            numbers[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            numbers[package] = "unknown"
-    return numbers
+    return numbers | {package: _version(package) for package in (*PACKAGES, *more)}
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"

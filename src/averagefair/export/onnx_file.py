@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,9 @@ def to_onnx(mixture: Mixture, path: str | Path, *, fingerprint: str | None = Non
     if str(path) == STREAM:
         raise InputError("an ONNX file is not text: give the name of a file; got '-'.")
     model = onnx_model(mixture, fingerprint)
-    # scikit-learn's classifiers and maps may keep people's features.
-    fitted = any(map(_keeps_people, mixture.hypotheses)) or mixture.feature_map is not None
+    # scikit-learn's classifiers and maps may keep people's features; an encoder keeps words.
+    kept = mixture.feature_map is not None or mixture.encoder is not None
+    fitted = any(map(_keeps_people, mixture.hypotheses)) or kept
     write_whole(str(path), model.SerializeToString(deterministic=True), private=fitted)
 
 
@@ -79,6 +81,9 @@ def onnx_model(mixture: Mixture, fingerprint: str | None = None) -> Any:
         "seed": str(mixture.seed),
         **({} if fingerprint is None else {"fingerprint": fingerprint}),
     }
+    if mixture.encoder is not None:
+        how = [asdict(column) for column in mixture.encoder.encodings_]
+        facts["encoder"] = json.dumps(how)
     if fixed is not None:
         made = graph.cast(nodes.decide(fixed, names), "INT64")
         return graph.model((made, "INT64", len(names), DECISIONS), facts)

@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair.errors import extra
+from averagefair.people.words import BLANKS, FALSE, TRUE
 
-BLANKS = ("", "na", "n/a", "nan", "null", "none")
-# Programs and spreadsheets write these, in several languages.
-TRUE = ("true", "wahr", "vrai", "verdadero", "vero")
-FALSE = ("false", "falsch", "faux", "falso")
 # Numbers as people write them: 1,000 (but 0,123 is a decimal comma), 0,5, 1.000,5 and 1 000.
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from averagefair._util.text import counted
 from averagefair.errors import InputError, extra
+from averagefair.files.excel import ENDING, OLE, ZIP, read_sheet, split_sheet
 from averagefair.files.formulas import unguard, unguard_column
 from averagefair.files.table import FileTable
 
@@ -66,29 +67,59 @@ def check_regular(path: str | Path, *, pipes: bool = False) -> None:
 
 
 def read_file(path: str) -> FileTable:
-    """Read a CSV or Parquet file, or standard input ("-"); the content decides which."""
+    """Read a CSV, Parquet or Excel file, or standard input ("-"); the content decides which.
+
+    Parameters
+    ----------
+    path : str
+        "people.xlsx#North" is the sheet "North" of a workbook.
+    """
     source = "standard input" if path == STREAM else path
     if not path:
-        raise InputError("the name of a file to read is empty. Name a CSV or Parquet file.")
+        raise InputError("the name of a file to read is empty. Name a CSV, Parquet or Excel file.")
     check_path(path)
+    file, sheet = split_sheet(path)
     if path != STREAM:
-        check_regular(path, pipes=True)
+        check_regular(file, pipes=True)
     if path == STREAM and sys.stdin is None:
         raise InputError("standard input is closed. Name a file.")
     try:
-        data = sys.stdin.buffer.read() if path == STREAM else Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == STREAM else Path(file).read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise InputError(f"{file} cannot be read: {error.strerror or error}.") from None
     if not data.removeprefix(BOM).strip():
         raise InputError(f"{source} is empty. Give a table with a head and rows.")
     if data[8:9] == b"{" and b"averagefair model" in data[:65536]:
         raise InputError(
-            f"{source} is a model of averagefair, not a table. Give a CSV or Parquet file."
+            f"{source} is a model of averagefair, not a table. Give a CSV, Parquet or Excel file."
         )
-    columns = _parquet(data, source) if data[:4] == b"PAR1" else _csv(data, source)
+    columns = _excel(data, source, sheet) if data[:4] == ZIP else _other(data, source, file)
     if not columns or not len(next(iter(columns.values()))):
         raise InputError(f"{source} has no rows.")
     return FileTable(source, columns, sha256(data).hexdigest())
+
+
+def _other(data: bytes, source: str, file: str) -> dict[str, Any]:
+    """Read a table that is not an Excel workbook."""
+    if data[:8] == OLE:
+        raise InputError(
+            f"{source} is an old Excel file (.xls), or one with a password. Save it as an Excel "
+            f"workbook ({ENDING}) without a password."
+        )
+    if file.lower().endswith((ENDING, ".xlsm")):
+        raise InputError(
+            f"{source} is not an Excel workbook, whatever its name says. Save it again as a "
+            "workbook. If it is a CSV or Parquet table, rename it."
+        )
+    return _parquet(data, source) if data[:4] == b"PAR1" else _csv(data, source)
+
+
+def _excel(data: bytes, source: str, sheet: str | None) -> dict[str, Any]:
+    pa = extra("pyarrow", "files")
+    names, columns = read_sheet(data, source, sheet)
+    table = _without_empty_columns(pa.Table.from_arrays(columns, names=names))
+    check_head(table.column_names, source)
+    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def _parquet(data: bytes, source: str) -> dict[str, Any]:
@@ -177,11 +208,6 @@ def complain(error: Exception, source: str) -> NoReturn:
 
 def _head(data: bytes, source: str, separator: str | None) -> tuple[list[str], str]:
     """Return the column names and the separator; guess it if the file names none."""
-    if data[:4] == b"PK\x03\x04":
-        raise InputError(
-            f"{source} looks like a spreadsheet or an archive. Save it as CSV (in Excel: "
-            '"CSV UTF-8") or Parquet.'
-        )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -238,7 +264,7 @@ def not_letters(source: str, line: int) -> str:
     """Return the message that a line is not text."""
     return (
         f"{source}: line {line} is not UTF-8 text. Save the table as CSV in UTF-8 (in Excel: "
-        '"CSV UTF-8"), or as Parquet.'
+        '"CSV UTF-8"), as an Excel workbook, or as Parquet.'
     )
 
 

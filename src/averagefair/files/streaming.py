@@ -11,6 +11,7 @@ from typing import BinaryIO
 import numpy as np
 
 from averagefair.errors import InputError, extra
+from averagefair.files.excel import OLE, ZIP
 from averagefair.files.mapped import reading_parquet
 from averagefair.files.reading import (
     STREAM,
@@ -42,13 +43,13 @@ class _LongLineError(Exception):
 class FileBlocks:
     """A table in a file, to be read in blocks of rows, as often as needed.
 
-    A short file is one block, and so is standard input. For longer files, memory does not grow
-    with their length.
+    A short file is one block, and so are standard input and a sheet of an Excel workbook. For
+    longer files, memory does not grow with their length.
 
     Parameters
     ----------
     path : str
-        CSV or Parquet; the content decides which.
+        CSV, Parquet or Excel; the content decides which.
     """
 
     path: str
@@ -121,6 +122,8 @@ class FileBlocks:
                 return "short"
         except OSError as error:
             raise InputError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+        if start in (ZIP, OLE[:4]):
+            return "short"
         return "Parquet" if start == b"PAR1" else "CSV"
 
     def _parquet(self) -> Iterator[FileTable]:

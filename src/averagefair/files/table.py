@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from averagefair._util.names import in_a_line
 from averagefair._util.text import counted, digits
 from averagefair.errors import InputError, some_of, warn
-from averagefair.files.cells import BLANKS, NotNumbersError, numbers, spelling
+from averagefair.files.cells import NotNumbersError, numbers, spelling
+from averagefair.files.positive import advice, read_positive
 from averagefair.people.draws import id_text
 from averagefair.people.frames import MOST_EXACT, ROUNDED, is_missing
+from averagefair.people.words import BLANKS
 
 # pandas stores a table's row names in a Parquet column of this name; it is not data.
 _INDEX = re.compile(r"__index_level_\d+__")
@@ -161,11 +163,16 @@ class FileTable:
         known = {*taken, self.id_column}
         return [name for name in self.columns if name not in known and not _INDEX.fullmatch(name)]
 
-    def numbers(self, names: Sequence[str], *, blanks: bool = False) -> NDArray[np.float64]:
-        """Return columns of finite numbers, shape (n, names); with ``blanks``, NaN where blank."""
-        out = self._numbers(
-            names, "a feature must be a number", "Encode words as numbers, or leave the column out"
-        )
+    def numbers(
+        self, names: Sequence[str], *, blanks: bool = False, encode: bool = False
+    ) -> NDArray[np.float64]:
+        """Return columns of finite numbers, shape (n, names); with ``blanks``, NaN where blank.
+
+        With ``encode``, errors name the option --encode.
+        """
+        how = "Encode words as numbers"
+        remedy = f"{'Add --encode' if encode else how}, or leave the column out"
+        out = self._numbers(names, "a feature must be a number", lambda _: remedy)
         wrong = np.isinf(out) if blanks else ~np.isfinite(out)
         if wrong.any():
             row, column = map(int, np.argwhere(wrong)[0])
@@ -176,7 +183,8 @@ class FileTable:
                 names[column],
                 f"holds {given!r}, but a feature must be a finite number "
                 f"({counted(int(wrong.sum()), 'such cell')}{self._among()}, in "
-                f"{some_of(affected)}). Fill them in, or leave out the columns or the rows",
+                f"{some_of(affected)}). Fill them in, {'add --encode, ' if encode else ''}or leave "
+                "out the columns or the rows",
             )
         self._warn_of_rounding(names, out)
         return out
@@ -198,19 +206,25 @@ class FileTable:
         """Return how to pass a column as the ids."""
         return f"--id {name}" if self.dashes else f"id={name!r}"
 
-    def labels(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Return columns of labels, shape (n, names): 0, 1, or NaN where blank."""
-        return self._between(names, "a label must be 0, 1 or blank", ends_only=True)
+    def labels(self, names: Sequence[str], positive: Sequence[str] = ()) -> NDArray[np.float64]:
+        """Return columns of labels, shape (n, names): 0, 1, or NaN where blank.
 
-    def decisions(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Return columns of decisions, shape (n, names): from 0 to 1, or NaN where blank."""
+        If ``positive`` (from ``check_positive``) has words, these are 1 and all others 0.
+        """
+        return self._between(names, "a label must be 0, 1 or blank", positive, ends_only=True)
+
+    def decisions(self, names: Sequence[str], positive: Sequence[str] = ()) -> NDArray[np.float64]:
+        """Return columns of decisions, shape (n, names): from 0 to 1, or NaN where blank.
+
+        Words are read as :meth:`labels` reads them.
+        """
         rule = "a decision must be 0, 1, or the chance of deciding 1"
-        return self._between(names, rule, ends_only=False)
+        return self._between(names, rule, positive, ends_only=False)
 
     def rates(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return columns of rates, shape (n, names): from 0 to 1, or NaN where blank."""
         rule, remedy = "a rate must be a number from 0 to 1, or blank", "Write 25% as 0.25"
-        out = self._numbers(names, rule, remedy)
+        out = self._numbers(names, rule, lambda _: remedy)
         wrong = ~np.isnan(out) & ~((out >= 0) & (out <= 1))
         if wrong.any():
             row, column = map(int, np.argwhere(wrong)[0])
@@ -249,22 +263,50 @@ class FileTable:
             return ""
         return f" among rows {self.first + 1} to {self.first + len(self)}"
 
-    def _between(self, names: Sequence[str], rule: str, *, ends_only: bool) -> NDArray[np.float64]:
-        remedy = (
-            "Write words as 0 and 1, e.g. no as 0 and yes as 1. If the column is not a task, "
-            f"choose others ({self.option('tasks')})"
+    def _between(
+        self, names: Sequence[str], rule: str, positive: Sequence[str], *, ends_only: bool
+    ) -> NDArray[np.float64]:
+        chances = not ends_only
+        out = (
+            self._of_words(names, positive, chances=chances)
+            if positive
+            else self._numbers(names, rule, self._label_remedy)
         )
-        out = self._numbers(names, rule, remedy)
         known = np.isnan(out) | (out == 0) | (out == 1)
-        if not ends_only:
+        if chances:
             known |= (out >= 0) & (out <= 1)
         if not known.all():
             row, column = map(int, np.argwhere(~known)[0])
-            self.refuse(row, names[column], f"{rule}; got {digits(out[row, column])}")
+            how = advice(self.columns[names[column]]) if self.dashes else ""
+            text = f"{rule}; got {digits(out[row, column])}"
+            self.refuse(row, names[column], f"{text}. {how}" if how else text)
         return out
 
-    def _numbers(self, names: Sequence[str], rule: str, remedy: str) -> NDArray[np.float64]:
-        """Return columns of numbers, shape (n, names); a blank is NaN."""
+    def _of_words(
+        self, names: Sequence[str], positive: Sequence[str], *, chances: bool
+    ) -> NDArray[np.float64]:
+        out = np.empty((len(self), len(names)))
+        for column, name in enumerate(names):
+            try:
+                out[:, column] = read_positive(self.columns[name], positive, chances=chances)
+            except (ValueError, NotImplementedError) as error:
+                raise InputError(f"{self.source}: column {name!r} is damaged: {error}.") from None
+        return out
+
+    def _label_remedy(self, name: str) -> str:
+        how = advice(self.columns[name]) if self.dashes else ""
+        return (
+            f"{how or 'Write words as 0 and 1, e.g. no as 0 and yes as 1'}. If the column is not a "
+            f"task, choose others ({self.option('tasks')})"
+        )
+
+    def _numbers(
+        self, names: Sequence[str], rule: str, remedy: Callable[[str], str]
+    ) -> NDArray[np.float64]:
+        """Return columns of numbers, shape (n, names); a blank is NaN.
+
+        ``remedy`` returns the advice for a column that is not numbers.
+        """
         out = np.empty((len(self), len(names)))
         wrong: dict[str, NotNumbersError] = {}
         for column, name in enumerate(names):
@@ -278,11 +320,11 @@ class FileTable:
             return out
         (name, first), *more = wrong.items()
         text = f"{rule}; got {first.value!r}"
-        advice = spelling(first.value) if isinstance(first.value, str) else ""
-        text += f". {advice}" if advice else ""
+        spelled = spelling(first.value) if isinstance(first.value, str) else ""
+        text += f". {spelled}" if spelled else ""
         if more:
             text += f". Other columns are not numbers either: {some_of([repr(n) for n, _ in more])}"
-        text += f". {remedy}"
+        text += f". {remedy(name)}"
         if self.id_column is None:
             text += f"; if it says who a row is, pass {self._as_id(name)}"
         self.refuse(first.row, name, text)

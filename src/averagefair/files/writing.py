@@ -18,6 +18,7 @@ import numpy as np
 
 from averagefair._util.names import in_a_line, in_a_terminal
 from averagefair.errors import InputError, extra, warn
+from averagefair.files.excel import split_sheet
 from averagefair.files.formulas import guard_columns
 from averagefair.files.reading import STREAM, check_path
 
@@ -45,7 +46,8 @@ def check_output(
             raise InputError(f"{path or 'an empty name'} is a folder; name a file in it.")
         if not target.parent.is_dir():
             raise InputError(f"{path} cannot be written: there is no folder {target.parent}.")
-        read = [Path(name) for name in inputs if name is not None and name != STREAM]
+        named = [name for name in inputs if name is not None and name != STREAM]
+        read = [Path(split_sheet(name)[0]) for name in named]
         if target.exists() and any(file.exists() and target.samefile(file) for file in read):
             raise InputError(f"{path} is also an input and would be lost. Give another name.")
         if not target.exists() or target.is_file():

@@ -21,8 +21,9 @@ from averagefair.people.backends import Space
 from averagefair.people.blocks import row_blocks
 from averagefair.people.dask import is_dask, map_people, read_dask
 from averagefair.people.draws import count_draws, id_keys, person_keys, task_keys, uniform
+from averagefair.people.encoder import TableEncoder
 from averagefair.people.feature_map import FittedMap
-from averagefair.people.frames import read_numbers, to_frame_like
+from averagefair.people.frames import Table, read_numbers, to_frame_like
 from averagefair.people.sample import Sample, check_columns, read_features
 
 
@@ -54,10 +55,13 @@ class Mixture:
     named_tasks : bool
         Whether the user gave these names, so that other tables must have them too.
     feature_names : tuple of str, or None
+        The columns of X; with an encoder, the encoded columns.
     feature_count : int
-        Number of columns that X must have.
+        Their number.
     feature_map : FittedMap, or None
-        Turns X into the features that the hypotheses use.
+        Turns these columns into the features that the hypotheses use.
+    encoder : TableEncoder, or None
+        Encodes words, dates and blanks in X.
     """
 
     hypotheses: Sequence[Hypothesis]
@@ -70,6 +74,7 @@ class Mixture:
     feature_names: tuple[str, ...] | None = field(init=False)
     feature_count: int = field(init=False)
     feature_map: FittedMap | None = field(init=False)
+    encoder: TableEncoder | None = field(init=False)
 
     def __post_init__(self, sample: Sample) -> None:
         object.__setattr__(self, "task_names", sample.task_names)
@@ -77,6 +82,7 @@ class Mixture:
         object.__setattr__(self, "feature_names", sample.feature_names)
         object.__setattr__(self, "feature_count", sample.feature_count)
         object.__setattr__(self, "feature_map", sample.feature_map)
+        object.__setattr__(self, "encoder", sample.encoder)
         self._hold(self.hypotheses, self.probabilities)
 
     def _hold(self, hypotheses: Sequence[Hypothesis], probabilities: Any) -> None:
@@ -205,9 +211,23 @@ class Mixture:
             The result is in the array library and on the device of X; for a Dask collection it is a
             lazy Dask array.
         """
-        if is_dask(X):
+        if is_dask(X) and self.encoder is None:
             return self._lazily(self.decision_probability, X, None, np.float64)
-        return self._map_and_decide(read_features(X, self.feature_names, self.feature_count))
+        return self._map_and_decide(self._features(X))
+
+    def encoded(self, X: Any) -> Any:
+        """Return X with its words, dates and blanks encoded; unchanged without an encoder.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame
+            A ``Table`` of this package has been encoded before.
+        """
+        return X if self.encoder is None or isinstance(X, Table) else self.encoder.table(X)
+
+    def _features(self, X: Any) -> Any:
+        """Read and check the columns of X."""
+        return read_features(self.encoded(X), self.feature_names, self.feature_count)
 
     def _map_and_decide(self, features: Any, first_row: int = 0) -> Any:
         """Return decision probabilities for columns of X that have been read; shape (n, k)."""
@@ -278,14 +298,14 @@ class Mixture:
             Return a DataFrame with the tasks' names: in the library of X, with its index; for other
             tables in pandas, with ``ids`` as the index if they are given.
         """
-        if is_dask(X):
+        if is_dask(X) and self.encoder is None:
             if as_frame:
                 raise InputError(
                     "`as_frame` is for tables in memory, and X is a Dask collection: decisions are "
                     "then a lazy Dask array. Leave as_frame out."
                 )
             return self._lazily(self.predict, X, ids, np.int8)
-        features = read_features(X, self.feature_names, self.feature_count)
+        features = self._features(X)
         decisions = self._decide(features, ids)
         return to_frame_like(decisions, self.task_names, X, ids) if as_frame else decisions
 

@@ -4,6 +4,7 @@
 added in any order, so a log can be extended month by month.
 """
 
+from averagefair.logs.labels import labels_from_log
 from averagefair.logs.log import DecisionLog, audit_log
 
-__all__ = ["DecisionLog", "audit_log"]
+__all__ = ["DecisionLog", "audit_log", "labels_from_log"]

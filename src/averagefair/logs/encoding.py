@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from averagefair._util.arrays import FloatArray
 from averagefair._util.text import counted
 from averagefair.errors import InputError, extra, some_of
 from averagefair.files.cells import NotNumbersError, numbers
+from averagefair.files.positive import positive_words, read_positive
 from averagefair.logs.reading import Batch
 
 MOST_TASKS = 20_000
@@ -18,6 +20,7 @@ MOST_TASKS = 20_000
 PERIODS = ("day", "week", "month", "quarter", "year")
 # The largest range of whole numbers for which a table with an entry for each is kept.
 _LARGEST_TABLE = 2**25
+_NO_TIME = "is blank; every event needs a time. Fill it in, or leave out the event"
 _STEPS = {"day": "D", "month": "M", "year": "Y"}
 
 
@@ -161,15 +164,15 @@ def check_tasks(tasks: Numbers, events: int) -> None:
         )
 
 
-def labels_of(batch: Batch, column: str, positive: str | None) -> NDArray[np.int8]:
+def labels_of(batch: Batch, column: str, positive: str | Sequence[str] | None) -> NDArray[np.int8]:
     """Return labels as 0, 1, and -1 where blank, shape (events,).
 
     Parameters
     ----------
     batch : Batch
     column : str
-    positive : str, or None
-        The word for 1; every other word is 0. None: cells are 0, 1, true, false or blank.
+    positive : str, sequence of str, or None
+        The words for 1; every other word is 0. None: cells are 0, 1, true, false or blank.
     """
     values = _numbers(batch, column, positive)
     known = ~np.isnan(values)
@@ -180,13 +183,13 @@ def labels_of(batch: Batch, column: str, positive: str | None) -> NDArray[np.int
             event,
             column,
             f"labels must be 0, 1 or blank; got {values[event]:g}. For words, say which one is "
-            'positive, e.g. positive="yes"',
+            'positive, e.g. positive="yes" (--positive yes)',
         )
     return np.where(known, values, -1).astype(np.int8)
 
 
 def decisions_of(
-    batch: Batch, column: str, positive: str | None, known: NDArray[np.bool_]
+    batch: Batch, column: str, positive: str | Sequence[str] | None, known: NDArray[np.bool_]
 ) -> FloatArray:
     """Return decisions in [0, 1], shape (events,); they may be blank only where labels are.
 
@@ -194,18 +197,26 @@ def decisions_of(
     ----------
     batch : Batch
     column : str
-    positive : str, or None
+    positive : str, sequence of str, or None
     known : bool array, shape (events,)
         Where the label is known.
     """
-    values = _numbers(batch, column, positive)
+    values = _numbers(batch, column, positive, chances=True)
     wrong = known & ~((values >= 0) & (values <= 1))
     if wrong.any():
         event = int(np.flatnonzero(wrong)[0])
         value = values[event]
-        got = "is blank, but the label is known" if np.isnan(value) else f"got {value:g}"
+        if np.isnan(value):
+            batch.refuse(
+                event,
+                column,
+                "is blank, but the label is known. Fill it in, or blank the labels of events "
+                "without a decision: they are then left out",
+            )
         batch.refuse(
-            event, column, f"decisions must be 0, 1, or the probability of deciding 1; {got}"
+            event,
+            column,
+            f"decisions must be 0, 1, or the probability of deciding 1; got {value:g}",
         )
     return values
 
@@ -228,18 +239,12 @@ def weights_of(batch: Batch, column: str) -> FloatArray:
     return values
 
 
-def _numbers(batch: Batch, column: str, positive: str | None) -> FloatArray:
-    pa, pc = extra("pyarrow", "logs"), extra("pyarrow.compute", "logs")
+def _numbers(
+    batch: Batch, column: str, positive: str | Sequence[str] | None, *, chances: bool = False
+) -> FloatArray:
     cells = _one_array(batch.columns[column])
-    if positive is not None and (
-        pa.types.is_string(cells.type)
-        or pa.types.is_large_string(cells.type)
-        or pa.types.is_dictionary(cells.type)
-    ):
-        text = pc.utf8_lower(pc.utf8_trim_whitespace(pc.cast(cells, pa.large_string())))
-        out = pc.equal(text, positive.strip().lower()).to_numpy(zero_copy_only=False)
-        blank = pc.or_kleene(text.is_null(), pc.equal(text, "")).to_numpy(zero_copy_only=False)
-        return np.where(blank.astype(bool), np.nan, out.astype(np.float64))
+    if positive is not None:
+        return read_positive(cells, positive_words(positive), chances=chances)
     try:
         return numbers(cells)
     except NotNumbersError as found:
@@ -247,7 +252,7 @@ def _numbers(batch: Batch, column: str, positive: str | None) -> FloatArray:
             found.row,
             column,
             f"holds {found.value!r}, which is not a number. For words, say which one is positive, "
-            'e.g. positive="yes"',
+            'e.g. positive="yes" (--positive yes)',
         )
 
 
@@ -273,11 +278,13 @@ def windows_of(batch: Batch, column: str, every: str) -> NDArray[np.int64]:
         )
     if times.null_count:
         event = int(np.flatnonzero(times.is_null().to_numpy(zero_copy_only=False))[0])
-        batch.refuse(event, column, "is blank; with `time` every event needs one")
+        batch.refuse(event, column, _NO_TIME)
     try:
         stamps = pc.cast(times, pa.timestamp("s"), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         for event, text in enumerate(times.to_pylist()):
+            if text == "":
+                batch.refuse(event, column, _NO_TIME)
             try:
                 pc.cast(pa.scalar(text), pa.timestamp("s"), safe=False)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from averagefair._util.arrays import FloatArray
 from averagefair._util.text import counted
 from averagefair.auditing.audit import audit_losses, check_request
 from averagefair.auditing.drift import Drift, drift
@@ -20,6 +22,12 @@ from averagefair.logs import state
 from averagefair.logs.encoding import check_period
 from averagefair.logs.reading import sources_of
 from averagefair.logs.source import NO_WINDOW, Columns, Source, added, read_source
+from averagefair.logs.sums import Sums
+
+# Cells whose labels are hashed at a time.
+_CELLS = 2_000_000
+# Sources with fewer events may have the same sums by chance.
+_LEAST_ALIKE = 10
 
 
 class DecisionLog:
@@ -94,6 +102,16 @@ class DecisionLog:
         return sum(own.events for own in self._sources)
 
     @property
+    def unlabelled(self) -> int:
+        """The number of events without a label; an audit leaves them out."""
+        return sum(own.unlabelled for own in self._sources)
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """The names of the columns, ``every`` and ``positive``, as the log was made with them."""
+        return self._columns._asdict()
+
+    @property
     def windows(self) -> tuple[str, ...]:
         """The first days of the windows of time, ascending; empty without ``time``."""
         found = sorted({window for own in self._sources for window in own.sums})
@@ -154,6 +172,7 @@ class DecisionLog:
         groups: Any = None,
         alpha: float | None = None,
         beta: float | None = None,
+        learned_tasks: bool = False,
         confidence: float = 0.95,
         windows: Sequence[str] | None = None,
         random_state: Any = 0,
@@ -169,12 +188,13 @@ class DecisionLog:
         rate : {"error", "false_positive", "false_negative"} or Rate, default "error"
         groups : Series or DataFrame, optional
             The group of each person, aligned by index.
-        alpha, beta, confidence, random_state
+        alpha, beta, learned_tasks, confidence, random_state
             As for :func:`averagefair.audit`.
         windows : sequence of str, optional
             Only these windows of time. Default: all events.
         """
         request = check_request(rate, alpha, beta, confidence, random_state)
+        request["learned_tasks"] = bool(learned_tasks)
         return self._audit(request, groups, self._chosen(windows))
 
     def drift(
@@ -202,6 +222,18 @@ class DecisionLog:
         request = check_request(rate, alpha, beta, confidence, random_state)
         audits = [self._audit(request, None, self._chosen([name])) for name in self.windows]
         return drift(audits, list(self.windows))
+
+    def doubled(self) -> list[tuple[str, str]]:
+        """Return pairs of sources with the same sums: probably one table under two names.
+
+        Sources of fewer than ten events are not compared: they may be alike by chance.
+        """
+        large = [own for own in self._sources if own.events >= _LEAST_ALIKE]
+        return [
+            (first.name, second.name)
+            for first, second in combinations(large, 2)
+            if first.events == second.events and _alike(first, second)
+        ]
 
     def save(self, folder: Any) -> None:
         """Write the sums to a folder; sources that are there already are not written again.
@@ -248,15 +280,15 @@ class DecisionLog:
         starts = np.searchsorted(sums.person, np.arange(len(people) + 1))
         cells = Trials((len(people), len(tasks)), starts, sums.task, sums.count, sums.wrong, counts)
         names = tuple(map(str, tasks.tolist()))
-        losses = Losses(cells, people, names, index=people, named_tasks=True)
+        prints = _fingerprints(sums, len(people), len(tasks))
+        losses = Losses(cells, people, names, index=people, named_tasks=True, fingerprints=prints)
         found = audit_losses(losses, **{**request, "rate": kind.name}, groups=groups)
         return replace(found, notes=(*self._notes(sums, names), *found.notes))
 
     def _notes(self, sums: Any, tasks: tuple[str, ...]) -> list[str]:
         out = []
-        left_out = sum(own.unlabelled for own in self._sources)
-        if left_out:
-            out.append(f"left out: {counted(left_out, 'event')} without a label.")
+        if self.unlabelled:
+            out.append(f"left out: {counted(self.unlabelled, 'event')} without a label.")
         repeated = int(np.count_nonzero(sums.count > 1))
         if repeated:
             out.append(
@@ -299,6 +331,7 @@ def audit_log(
     groups: Any = None,
     alpha: float | None = None,
     beta: float | None = None,
+    learned_tasks: bool = False,
     confidence: float = 0.95,
     random_state: Any = 0,
 ) -> Audit:
@@ -312,7 +345,7 @@ def audit_log(
         CSV and Parquet files may be larger than memory.
     person, task, label, decision, time, weight, positive
         The names of the columns, as in :class:`DecisionLog`.
-    rate, groups, alpha, beta, confidence, random_state
+    rate, groups, alpha, beta, learned_tasks, confidence, random_state
         As in :func:`averagefair.audit`.
 
     Examples
@@ -339,9 +372,32 @@ def audit_log(
         groups=groups,
         alpha=alpha,
         beta=beta,
+        learned_tasks=learned_tasks,
         confidence=confidence,
         random_state=random_state,
     )
+
+
+def _fingerprints(sums: Sums, people: int, tasks: int) -> FloatArray:
+    """Return a hash of each task's labels, the same as of a table with these people and labels."""
+    keys = np.random.default_rng(0).integers(1, 2**31, people).astype(np.float64)
+    out = np.zeros(tasks)
+    for start in range(0, len(sums), _CELLS):
+        part = slice(start, start + _CELLS)
+        own = keys[sums.person[part]]
+        own[sums.label[part]] *= -1.0
+        out += np.bincount(sums.task[part], own, tasks)
+    return out
+
+
+def _alike(first: Source, second: Source) -> bool:
+    """Return whether two sources have the same sums of the same people and tasks."""
+    if first.unlabelled != second.unlabelled or first.sums.keys() != second.sums.keys():
+        return False
+    pairs = [(first.people, second.people), (first.tasks, second.tasks)]
+    for window, own in first.sums.items():
+        pairs += zip(own.columns(), second.sums[window].columns(), strict=True)
+    return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
 
 def _day(window: int) -> str:

@@ -93,6 +93,7 @@ def batches(source: Any, name: str, columns: Sequence[str]) -> Iterator[Batch]:
     columns : sequence of str
         The columns to read.
     """
+    columns = list(dict.fromkeys(columns))
     if isinstance(source, Path):
         yield from _of_file(source, columns)
         return

@@ -42,7 +42,7 @@ class Columns(NamedTuple):
     time: str | None = None
     weight: str | None = None
     every: str = "month"
-    positive: str | None = None
+    positive: str | tuple[str, ...] | None = None
 
     def used(self) -> list[str]:
         """Return the columns to read."""
@@ -118,7 +118,7 @@ class _Reader:
         self._add_waiting()
         if not self._parts:
             some = "no event has a label" if self.events else "there are no events"
-            raise InputError(f"{self.name}: {some}; an audit needs decisions with known labels.")
+            raise InputError(f"{self.name}: {some}; known labels are needed.")
         release_memory()
         people, tasks = _sorted(self.people.names()), _sorted(self.tasks.names())
         sums = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,28 +47,39 @@ def save(folder: Any, columns: Columns, sources: Sequence[Source]) -> None:
         known = {own["file"]: own for own in there["sources"]}
     elif place.is_dir() and any(place.iterdir()):
         raise InputError(f"{place} is not empty and holds no log. Save to a folder of its own.")
+    made = not place.exists()
     place.mkdir(parents=True, exist_ok=True)
-    listed = []
-    for source in sources:
-        file = f"{_digest(source)[:24]}.arrow"
-        if file not in known or not (place / file).exists():
-            with drafted(str(place / file)) as draft:
-                _write(draft, source)
-        listed.append(
-            {
-                "name": source.name,
-                "file": file,
-                "events": source.events,
-                "unlabelled": source.unlabelled,
-            }
-        )
-    facts = {
-        "format": FORMAT,
-        "version": VERSION,
-        "columns": columns._asdict(),
-        "sources": listed,
-    }
-    write_whole(str(place / _LIST), (json.dumps(facts, indent=1) + "\n").encode())
+    listed: list[dict[str, Any]] = []
+    written: list[Path] = []
+    try:
+        for source in sources:
+            file = f"{_digest(source)[:24]}.arrow"
+            if file not in known or not (place / file).exists():
+                with drafted(str(place / file)) as draft:
+                    _write(draft, source)
+                written.append(place / file)
+            listed.append(
+                {
+                    "name": source.name,
+                    "file": file,
+                    "events": source.events,
+                    "unlabelled": source.unlabelled,
+                }
+            )
+        facts = {
+            "format": FORMAT,
+            "version": VERSION,
+            "columns": columns._asdict(),
+            "sources": listed,
+        }
+        write_whole(str(place / _LIST), (json.dumps(facts, indent=1) + "\n").encode())
+    except BaseException:  # a full disk, Ctrl-C: leave the folder as it was
+        with suppress(OSError):
+            for path in written:
+                path.unlink(missing_ok=True)
+            if made:
+                place.rmdir()
+        raise
     for file in set(known) - {own["file"] for own in listed}:
         (place / file).unlink(missing_ok=True)
 
@@ -82,10 +94,32 @@ def load(folder: Any) -> tuple[Columns, tuple[Source, ...]]:
     place = Path(folder)
     facts = _read_list(place)
     try:
-        columns = Columns(**facts["columns"])
-        return columns, tuple(_read(place, own) for own in facts["sources"])
+        return _columns(facts), tuple(_read(place, own) for own in facts["sources"])
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{place / _LIST} is damaged: {error}. Make the log again.") from None
+
+
+def saved_columns(folder: Any) -> Columns:
+    """Return the columns of a saved log, without its sums.
+
+    Parameters
+    ----------
+    folder : path
+    """
+    place = Path(folder)
+    try:
+        return _columns(_read_list(place))
     except (KeyError, TypeError) as error:
         raise InputError(f"{place / _LIST} is damaged: {error}. Make the log again.") from None
+
+
+def _columns(facts: dict[str, Any]) -> Columns:
+    columns = Columns(**facts["columns"])
+    if not all(isinstance(name, str) for name in columns.used()):
+        raise TypeError("the name of a column is not text")
+    return columns
 
 
 def _read_list(place: Path) -> dict[str, Any]:

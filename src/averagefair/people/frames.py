@@ -19,6 +19,7 @@ from averagefair.people.backends import Space, is_foreign, to_host
 MOST_EXACT = 2**53
 """Above this number, float64 does not hold every whole number."""
 ROUNDED = "whole numbers above 2**53 are rounded, so that different ones may become the same."
+_ENCODE = {False: "", True: ", or pass encode=True"}
 # Words that mean label 0, for the coding example in an error message.
 _NEGATIVE = ("no", "n", "false", "f", "negative", "neg", "rejected", "denied", "bad", "low")
 
@@ -504,7 +505,7 @@ def _numeric(cells: NDArray[Any], what: str, column: str | None, labels: bool) -
             kind = InputTypeError if isinstance(error, TypeError) else InputError
             raise kind(
                 f"{what} must hold numbers; {where} holds {value!r} (argument must be a string or "
-                "a number that float() reads). Encode it as a number first."
+                f"a number that float() reads). Encode it as a number first{_ENCODE[what == 'X']}."
             ) from None
     return out
 

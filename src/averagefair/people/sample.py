@@ -34,6 +34,7 @@ from averagefair.people.parts import Part, PartFunction
 from averagefair.people.storage import ArrayRows, Rows, finite_features
 
 if TYPE_CHECKING:
+    from averagefair.people.encoder import TableEncoder
     from averagefair.people.feature_map import FittedMap
 
 __all__ = ["Sample", "check_columns", "read_features"]
@@ -86,6 +87,8 @@ class Sample:
         be the same.
     named_tasks : bool
         Whether the caller gave the tasks' names, as columns or as ``task_names``.
+    encoder : TableEncoder, or None
+        What made the columns of X of a table with words, dates and blanks.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Sample:
     indexed: bool
     named_tasks: bool
     feature_map: FittedMap | None = None
+    encoder: TableEncoder | None = None
 
     def __init__(
         self,
@@ -130,6 +134,7 @@ class Sample:
             indexed=individual_names is None and index is not None,
             rows=read(people, labels, tasks["task_names"], dtype),
             feature_map=None,
+            encoder=None,
             **tasks,
         )
 
@@ -285,7 +290,7 @@ class Sample:
         tasks = _read_tasks(labels, task_weights, task_names)
         rows = self.rows.with_labels(labels.cells, tasks["task_names"])
         if not tasks["named_tasks"]:
-            tasks["task_names"] = tuple(f"task-{digest}" for digest in rows.digests())
+            tasks["task_names"] = _distinct([f"task-{digest}" for digest in rows.digests()])
         return self._replace(rows=rows, **tasks)
 
     def without_labels(self) -> Sample:
@@ -293,6 +298,15 @@ class Sample:
         return self._replace(
             rows=self.rows.without_labels(), task_weights=np.empty(0), task_names=()
         )
+
+    def encoded_by(self, encoder: TableEncoder | None) -> Sample:
+        """Return the same sample, which knows what encoded the columns of its X.
+
+        Parameters
+        ----------
+        encoder : TableEncoder, or None
+        """
+        return self._replace(encoder=encoder)
 
     def map_features(self, feature_map: FittedMap) -> Sample:
         """Return the same sample with mapped features.
@@ -455,6 +469,16 @@ def _read_tasks(
         "task_names": names,
         "named_tasks": task_names is not None or labels.columns is not None,
     }
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names with a number added to those that occurred before: of tasks labelled alike."""
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return tuple(out)
 
 
 def _observed_everywhere(part: Part) -> NDArray[np.bool_]:

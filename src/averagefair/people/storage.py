@@ -256,7 +256,7 @@ def finite_features(table: Table, dtype: str = "float64", first_row: int = 0) ->
         kind = "NaN" if np.isnan(block[row, column]) else f"infinity (inf) in {stored}"
         raise InputError(
             f"X must hold finite numbers; row {first_row + rows.start + row}, column {name!r} is "
-            f"{kind}. Fill or drop such cells first, e.g. with sklearn.impute.SimpleImputer."
+            f"{kind}. Fill or drop such cells first; encode=True fills blanks with the median."
         )
     return cells
 

@@ -22,6 +22,7 @@ from averagefair.people.sample import Sample
 from averagefair.people.storage import ArrayRows
 from averagefair.persistence.container import Arrays
 from averagefair.persistence.contents import Contents
+from averagefair.persistence.encoder import read_encoder, write_encoder
 from averagefair.persistence.estimators import from_bytes, made_with, to_bytes
 from averagefair.persistence.feature_maps import read_map, write_map
 
@@ -292,6 +293,7 @@ def write_mixture(mixture: Mixture, arrays: Arrays) -> dict[str, Any]:
         "chosen_together": mixture.chosen_together,
         **written,
         **write_map(mixture.feature_map, arrays),
+        **write_encoder(mixture.encoder),
     }
 
 
@@ -322,6 +324,7 @@ def _names_only(contents: Contents) -> Sample:
         indexed=False,
         named_tasks=named_tasks,
         feature_map=feature_map,
+        encoder=read_encoder(contents),
     )
 
 

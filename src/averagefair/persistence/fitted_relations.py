@@ -86,6 +86,14 @@ def check_sketch(holder: Any) -> None:
         raise ValueError("indexHash_ points to a missing column")
 
 
+def check_votes(holder: Any) -> None:
+    """Refuse votes for other classes than 0, 1, ...: counting takes memory for the largest."""
+    for part in holder.estimators_:
+        own = np.asarray(part.classes_)
+        if own.dtype.kind not in "iu" or not np.array_equal(own, np.arange(len(holder.classes_))):
+            raise ValueError("a voter knows other classes")
+
+
 def check_function(holder: Any) -> None:
     """Refuse extra arguments: with some of them, a ufunc returns uninitialised memory."""
     if holder.kw_args or holder.inv_kw_args:

@@ -270,6 +270,7 @@ ROWS: dict[str, Row] = {
     "ensemble.VotingClassifier": Row(
         {"classes_": "label c", "le_": "any", "estimators_": "list *"},
         {"named_estimators_": "any"},
+        relations.check_votes,
     ),
     "ensemble.StackingClassifier": Row(
         {

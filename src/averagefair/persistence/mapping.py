@@ -102,6 +102,7 @@ def read_mapping(contents: Contents, classifiers: Mixture, rates: int) -> Mappin
         indexed=Contents({}, known).flag("indexed"),
         named_tasks=classifiers.named_tasks,
         feature_map=feature_map,
+        encoder=classifiers.encoder,
     )
     oracle = one_of(known["oracle"], ORACLES, contents)
     if type(oracle) not in ORACLES.values():

@@ -85,8 +85,8 @@ def save(
         Also store the training individuals, as ``extend`` needs them: features (mapped, if there is
         a feature map), names and weights, and with fixed decisions everybody's numbers of mistakes
         so far (``balance_``). These are people's data, so only the owner can read a newly written
-        file. The same holds for a file with a feature map or scikit-learn's
-        classifiers, since some of these keep people's features.
+        file. The same holds for a file with a feature map, with scikit-learn's classifiers or with
+        an encoder, since these may keep people's features or words.
     origin : mapping, optional
         A note for the manifest on where the model comes from; plain words and numbers.
 
@@ -126,7 +126,7 @@ def save(
     used = versions()
     manifest |= {"origin": _origin(origin), "made_by": f"averagefair {used['averagefair']}"}
     manifest["versions"] = used
-    private = extendable or "map" in manifest or "fitted" in manifest
+    private = extendable or not {"map", "fitted", "encoder"}.isdisjoint(manifest)
     write_whole(str(path), pack(arrays, manifest), private=private)
 
 
@@ -234,6 +234,7 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
         random_state=parameters["random_state"],
         dtype=_read_dtype(parameters),
         decisions=certificate.decisions,
+        encode=False if classifiers.encoder is None else clone(classifiers.encoder),
         **short_form(promise),
     )
     if certificate.decisions == "fixed" and not classifiers.is_fixed:
@@ -248,9 +249,14 @@ def _read_model(contents: Contents) -> AverageFairClassifier:
     if not set(model.holdout_task_names_) <= set(tasks):
         raise ValueError("holdout_tasks are not among the tasks")
     model.classes_ = np.array([0, 1])
+    model.encoder_ = encoder = classifiers.encoder
     model.n_features_in_ = classifiers.feature_count
-    if classifiers.feature_names is not None:
-        model.feature_names_in_ = np.array(classifiers.feature_names, dtype=object)
+    names = classifiers.feature_names
+    if encoder is not None:
+        model.n_features_in_ = encoder.n_features_in_
+        names = getattr(encoder, "feature_names_in_", None)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
     model._flat = contents.flag("one_dimensional")
     model.fingerprint_ = contents.manifest["fingerprint"]
     if not isinstance(model.fingerprint_, str | None):
