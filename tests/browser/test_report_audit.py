@@ -95,7 +95,8 @@ def assert_groups(page, found):
         ]
         assert [line[0] for line in lines] == list(view.name)
         assert [int(line[1].replace(",", "")) for line in lines] == view.people.tolist()
-        for k, column in enumerate((view.mean, view.lowest, view.highest, view.sigma)):
+        columns = (view.mean, view.low, view.high, view.lowest, view.highest, view.sigma)
+        for k, column in enumerate(columns):
             for line, value in zip(lines, column, strict=True):
                 assert_written(line[2 + k], value, 3)
         drawn = Chart(page, f"[data-group='{place}']")

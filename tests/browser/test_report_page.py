@@ -10,9 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from averagefair import audit, frontier
+from averagefair import audit, compare, drift, frontier
 from averagefair.evaluation.generalisation import generalisation
-from averagefair.showing.report import audit_report, frontier_report
+from averagefair.showing.report import (
+    audit_report,
+    comparison_report,
+    drift_report,
+    frontier_report,
+)
 from tests.support.browser_pages import (
     LARGE_ENOUGH,
     READ_COLOURS,
@@ -33,7 +38,9 @@ from tests.support.report_pages import (
     QUICK,
     fixture_audited,  # noqa: F401
     fixture_browser,  # noqa: F401
+    fixture_changes,  # noqa: F401
     fixture_save,  # noqa: F401
+    fixture_usual,  # noqa: F401
     fixture_whole,  # noqa: F401
 )
 
@@ -49,6 +56,7 @@ HOSTILE = [
     "&lt;i&gt;&amp;",
 ]
 LONG = "x" * 60
+KINDS = ["frontier", "audit", "drift", "comparison"]
 CONTROLS = ["#value", "#per-task-search", "#people-search", "#tasks-search", ".pager button"]
 
 
@@ -72,11 +80,17 @@ def awkward(save):
         groups = pd.DataFrame({names[0]: names, names[1]: names[::-1]}, index=names)
         found = audit(Y, 1 - Y, groups=groups, task_families=names, alpha=0.1)
         shown = {"title": names[0], "settings": {names[1]: names[0], names[2]: names[1]}}
+        plain = audit(Y, 1 - Y)
+        moved = drift(plain, names)
+        compared = compare(plain, audit(Y, Y))
+        noted = {**shown, "notes": (names[2],)}
         tested = generalisation(curve, X_new=X, Y_new_people=Y)
         text = frontier_report(curve, Y, measured=tested, audit=found, **shown)
         return {
             "frontier": save(f"{kind}-frontier", text),
             "audit": save(f"{kind}-audit", audit_report(found, **shown)),
+            "drift": save(f"{kind}-drift", drift_report(moved, **noted)),
+            "comparison": save(f"{kind}-comparison", comparison_report(compared, **noted)),
         }
 
     return pages
@@ -101,11 +115,11 @@ def test_a_strange_script_does_not_run_and_is_noticed(browser, whole, save):
 # Widths, paper, colours and keyboard.
 
 
-@pytest.mark.parametrize("kind", ["frontier", "audit"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("names", ["usual", "long"])
-def test_every_width_holds_the_page(browser, whole, audited, awkward, kind, names):
+def test_every_width_holds_the_page(browser, usual, awkward, kind, names):
     if names == "usual":
-        path = whole[-1] if kind == "frontier" else audited[-1]
+        path = usual[kind]
     else:
         path = awkward("long", [f"{mark}{LONG[1:]}" for mark in "abcdefg"])[kind]
     with opened(browser, path, width=360) as page:
@@ -141,8 +155,8 @@ def test_the_judge_of_fits_can_fail(browser, audited):
 
 
 @pytest.mark.parametrize("width", [360, 1200])
-def test_words_of_a_chart_are_whole_and_apart(browser, whole, audited, width):
-    for path in (whole[-1], audited[-1]):
+def test_words_of_a_chart_are_whole_and_apart(browser, usual, width):
+    for path in usual.values():
         with opened(browser, path, width=width) as page:
             for box in page.locator(".chart").all():
                 box.evaluate("(box) => { box.id ||= `box${Math.random()}`.replace('.', ''); }")
@@ -207,10 +221,9 @@ def test_the_judge_of_colours_can_fail(browser, audited):
         assert "error rate" not in weak
 
 
-@pytest.mark.parametrize("kind", ["frontier", "audit"])
-def test_words_can_be_read_in_both_modes(browser, whole, audited, kind):
-    path = whole[-1] if kind == "frontier" else audited[-1]
-    with opened(browser, path) as page:
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_can_be_read_in_both_modes(browser, usual, kind):
+    with opened(browser, usual[kind]) as page:
         page.focus(".skip")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
@@ -241,10 +254,9 @@ def test_lines_can_be_seen_in_both_modes(browser, audited, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["frontier", "audit"])
-def test_on_paper(browser, whole, audited, kind, scheme):
-    path = whole[-1] if kind == "frontier" else audited[-1]
-    with opened(browser, path, color_scheme=scheme) as page:
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_paper(browser, usual, kind, scheme):
+    with opened(browser, usual[kind], color_scheme=scheme) as page:
         page.emulate_media(media="print", color_scheme=scheme)
         for wanted in CONTROLS:
             assert not any(one.is_visible() for one in page.locator(wanted).all())
@@ -333,10 +345,9 @@ def test_without_scripts_the_words_are_there(browser, whole, audited):
         assert page.locator(".group tbody tr").count() == sum(len(g.name) for g in found.groups)
 
 
-@pytest.mark.parametrize("kind", ["frontier", "audit"])
-def test_what_a_screen_reader_needs(browser, whole, audited, kind):
-    path = whole[-1] if kind == "frontier" else audited[-1]
-    with opened(browser, path) as page:
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_screen_reader_needs(browser, usual, kind):
+    with opened(browser, usual[kind]) as page:
         assert page.get_attribute("html", "lang") == "en"
         assert page.title() == page.text_content("h1")
         assert page.locator("h1").count() == 1

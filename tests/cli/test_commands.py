@@ -385,6 +385,7 @@ def traced(shop):
                 shop,
                 *("frontier", "both.csv", "--tasks", "task_*", "--new-tasks", "new_*"),
                 *("--id", "person", "--test", "others.csv", "--alphas", "0.1:0.2:0.05"),
+                *("--oracle", "regression"),
                 *("--table", "curve.parquet", "-o", "curve.html", "--choice", "0.1", "--json"),
             ),
             lambda: run(
@@ -400,7 +401,8 @@ def traced(shop):
 
 def test_the_curve_is_pythons(shop, traced):
     found = strict(traced[0].out)
-    curve = frontier(X_TABLE, Y_TABLE, [0.1, 0.15, 0.2], random_state=0, ids=IDS)
+    oracle = RegressionOracle()
+    curve = frontier(X_TABLE, Y_TABLE, [0.1, 0.15, 0.2], oracle=oracle, random_state=0, ids=IDS)
     table = pq.read_table(shop / "curve.parquet").to_pydict()
     expected = curve.to_dict()
     assert list(table) == list(expected)

@@ -30,6 +30,7 @@ from tests.support.cli_runs import (
 
 X_TABLE, Y_TABLE = pd.DataFrame(X, columns=FEATURES), pd.DataFrame(Y, columns=TASKS)
 FIT = ("fit", "people.csv", "-t", "task_*", "--id", "person", "--extendable")
+FIT += ("--oracle", "regression")
 # Rates over 8 tasks are multiples of 1/8: a spread of 1/8 keeps alpha 0.1, and none keeps 0.05.
 ALPHA = 0.1
 LAST_TASKS = ["last_1", "last_2", "last_3", "last_4"]
@@ -100,8 +101,8 @@ def test_the_averages_beside_them_are_those_of_drawn_decisions(shop, models):
 def test_fit_says_how_decisions_are_made(models):
     fixed, drawn = one_line(models[0].out), one_line(models[2].out)
     assert "fixed: one classifier for each task, nothing is drawn" in fixed
-    assert "on average error" in fixed
-    assert "of them are drawn; the figures above are averages over draws" in drawn
+    assert "Drawing by the chances found would reach, on average: error" in fixed
+    assert "of the decisions are left to chance; the figures above are averages over draws" in drawn
     assert "nothing is drawn" not in drawn
     for done in (models[0], models[2]):
         assert fits_80_columns(done.out)
@@ -110,7 +111,9 @@ def test_fit_says_how_decisions_are_made(models):
 
 def test_they_are_pythons(shop, models):
     for name, decisions in zip(FILES, ("fixed", "drawn"), strict=True):
-        made = AverageFairClassifier(alpha=ALPHA, random_state=0, decisions=decisions)
+        made = AverageFairClassifier(
+            alpha=ALPHA, oracle=RegressionOracle(), random_state=0, decisions=decisions
+        )
         python = made.fit(X_TABLE, Y_TABLE, ids=IDS)
         wanted = python.predict(X_TABLE, IDS)
         np.testing.assert_array_equal(decide(shop, name, TASKS), wanted)

@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from averagefair import AverageFairClassifier, ExponentiatedGradient, frontier
+from averagefair import AverageFairClassifier, ExponentiatedGradient
 from averagefair.cli.app import app
-from averagefair.cli.demo_run import SHOWN
+from averagefair.cli.demo_run import SHOWN, run
 from averagefair.datasets import make_synthetic
 from tests.support.cli_runs import cells, fits_80_columns, read, strict
 from tests.support.places import ROOT
@@ -35,28 +35,23 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def curve():
-    people = make_synthetic(n=200, m=50, d=20, q=0.8)
-    return frontier(people.X, people.Y, random_state=0)
+def demo():
+    return run()
 
 
-def from_this(curve):
-    """Return frontier(), with this curve as the answer for equal rates."""
-
-    def answer(*given, promise=None, **options):
-        return curve if promise is None else frontier(*given, promise=promise, **options)
-
-    return answer
+@pytest.fixture(scope="module")
+def curve(demo):
+    return demo.curve
 
 
-def run_demo(folder, curve, *args):
-    """Run the demo with this curve, so that the curve is learned once; return what it prints.
+def run_demo(folder, demo, *args):
+    """Run the command with these results, so that they are learned once; return what it prints.
 
     ``make demo`` runs the whole command.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("averagefair.cli.demo_run.frontier", from_this(curve))
+        patch.setattr("averagefair.cli.demo_run.run", lambda callback: demo)
         done = CliRunner().invoke(app, ["demo", *args])
     assert done.exit_code == 0, done.output
     assert "--json" in args or done.stderr == ""
@@ -64,13 +59,13 @@ def run_demo(folder, curve, *args):
 
 
 @pytest.fixture(scope="module")
-def shown(folder, curve):
-    return run_demo(folder, curve)
+def shown(folder, demo):
+    return run_demo(folder, demo)
 
 
 @pytest.fixture(scope="module")
-def told(folder, curve):
-    return strict(run_demo(folder, curve, "--tables", "tables", "-o", "again.html", "--json"))
+def told(folder, demo):
+    return strict(run_demo(folder, demo, "--tables", "tables", "-o", "again.html", "--json"))
 
 
 def test_it_has_a_row_for_every_alpha_and_fits_80_columns(shown):
@@ -122,9 +117,9 @@ def test_it_shows_what_was_learned(shown, curve):
 
 def test_it_says_what_the_chances_would_reach(shown, curve):
     people = make_synthetic(n=200, m=50, d=20, q=0.8)
-    drawn = frontier(people.X, people.Y, random_state=0, decisions="drawn")
     for alpha, (error, _, _, chances, *_) in rows(shown, 8).items():
-        assert float(chances) == pytest.approx(drawn.at(alpha).error, abs=5.1e-4)
+        drawn = curve.model(alpha).mixture_.decision_probability(people.X)
+        assert float(chances) == pytest.approx(np.abs(drawn - people.Y).mean(), abs=5.1e-4)
         decisions = curve.model(alpha).predict(people.X)
         assert float(error) == pytest.approx((decisions != people.Y).mean(), abs=5.1e-4)
     assert "each task has one classifier, and nothing is drawn" in " ".join(shown.split())

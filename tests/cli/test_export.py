@@ -10,7 +10,14 @@ import pytest
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from averagefair import AverageFairClassifier, FeatureMap, RegressionOracle, StumpOracle, load
+from averagefair import (
+    AverageFairClassifier,
+    ColumnGeneration,
+    FeatureMap,
+    RegressionOracle,
+    StumpOracle,
+    load,
+)
 from averagefair.files.reading import read_file
 from tests.support.cli_runs import (
     FEATURES,
@@ -21,6 +28,7 @@ from tests.support.cli_runs import (
     Y,
     cells,
     fits_80_columns,
+    fixture_map_forks,  # noqa: F401
     read,
     run,
     strict,
@@ -34,9 +42,12 @@ X_TABLE, Y_TABLE = pd.DataFrame(X, columns=FEATURES), pd.DataFrame(Y, columns=TA
 OTHERS = np.random.default_rng(1).normal(size=(2000, len(FEATURES)))
 
 
+FEW = ColumnGeneration(max_rounds=10, mapping_rounds=2)
+
+
 def save(folder, name="fair.model", features=FEATURES, tasks=TASKS, **params):
     """Save a model with these parameters; return its classifiers."""
-    fair = AverageFairClassifier(**({"alpha": 0.3, "random_state": 0} | params))
+    fair = AverageFairClassifier(**({"alpha": 0.3, "solver": FEW, "random_state": 0} | params))
     fair.fit(X_TABLE.set_axis(features, axis=1), Y_TABLE.set_axis(tasks, axis=1), ids=IDS)
     fair.save(folder / name, extendable=True)
     return fair.classifiers_
@@ -192,19 +203,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_exported_is_refused_in_one_line(case, tmp_path):
+def test_what_cannot_be_exported_is_refused_in_one_line(case, map_forks, tmp_path):
     params, output, words = REFUSED[case]
     save(tmp_path, **params)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    done = run(tmp_path, "export", "fair.model", "-o", output, code=2)
+    args = ("export", "fair.model", "-o", output)
+    done = map_forks.run(tmp_path, *args, code=2)
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
     for word in words:
         assert word in done.err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert strict(run(tmp_path, "export", "fair.model", "-o", output, "--json", code=2).out)[
-        "error"
-    ]
+    assert strict(map_forks.run(tmp_path, *args, "--json", code=2).out)["error"]
 
 
 HIDE = """
@@ -230,9 +240,9 @@ def test_without_the_extra_only_onnx_files_are_refused(tmp_path):
     assert not (tmp_path / "a.onnx").exists()
 
 
-def test_a_map_that_skl2onnx_knows_is_in_the_file(tmp_path):
+def test_a_map_that_skl2onnx_knows_is_in_the_file(map_forks, tmp_path):
     decides = save(tmp_path, oracle=FeatureMap(StandardScaler(), RegressionOracle()))
-    said = run(tmp_path, "export", "fair.model", "-o", "fair.onnx")
+    said = map_forks.run(tmp_path, "export", "fair.model", "-o", "fair.onnx")
     assert fits_80_columns(said.out)
     found, _ = run_onnx(tmp_path / "fair.onnx", OTHERS)
     np.testing.assert_array_equal(found, decides.predict(OTHERS))

@@ -66,15 +66,30 @@ def test_every_example_runs_when_its_files_exist(pages, tmp_path):
         ["person", *TASKS],
         [[one, *y] for one, y in zip(IDS, Y, strict=True)],
     )
+    write(
+        tmp_path / "new_decisions.csv",
+        ["person", *TASKS],
+        [[one, *1 - y] for one, y in zip(IDS, Y, strict=True)],
+    )
+    write(
+        tmp_path / "events.csv",
+        ["id", "school", "hired", "offer", "date"],
+        [
+            [one, task, right, int(right), f"2026-{1 + place % 3:02}-10"]
+            for one, y in zip(IDS, Y, strict=True)
+            for place, (task, right) in enumerate(zip(TASKS, y, strict=True))
+        ],
+    )
     # Run `fit` first: `predict`, `extend` and `export` need its file.
     examples["fit"].append("--extendable")
     run(tmp_path, *examples["fit"])
     # 8 tasks are too few for fixed decisions that keep the smallest alphas of the curve.
-    codes = {"frontier": 1}
+    # 8 tasks are too few to say whether the request of the audit is met.
+    codes = {"frontier": 1, "audit": 5}
     together(
         [
             lambda name=name: run(tmp_path, *examples[name], code=codes.get(name, 0))
-            for name in ("frontier", "predict", "export", "audit", "theory")
+            for name in ("frontier", "predict", "export", "audit", "theory", "compare", "drift")
         ]
     )
     run(tmp_path, *examples["extend"])  # after those that read the model: it replaces it
@@ -83,7 +98,7 @@ def test_every_example_runs_when_its_files_exist(pages, tmp_path):
     assert written == {
         *("people.csv", "labels.csv", "new_labels.csv", "others.csv", "decisions.csv"),
         *("fair.model", "decisions.parquet", "new_tasks.model", "report.html"),
-        "rules.csv",
+        *("rules.csv", "new_decisions.csv", "events.csv", "comparison.html", "drift.html"),
     }
 
 
@@ -135,6 +150,7 @@ def test_neither_pandas_nor_polars_nor_matplotlib_is_needed(shop, fitted, tmp_pa
                 shop,
                 *("frontier", "people.csv", "-t", "task_*", "--alphas", "0.2", "--ignore"),
                 *("person", "--test", "people.csv", "-o", tmp_path / "a.html"),
+                *("--oracle", "regression"),
                 **hidden,
             ),
             lambda: run(
@@ -197,28 +213,38 @@ def at_a_terminal(folder, *args):
     return done.stdout.decode(), without_escapes(b"".join(shown).decode())
 
 
-def test_a_terminal_sees_progress_and_standard_output_stays_clean(tmp_path):
-    people = make_synthetic(n=80, m=15, d=10, random_state=0)
-    names = [f"x{place}" for place in range(10)] + [f"task_{place}" for place in range(15)]
+@pytest.fixture
+def crowd(tmp_path):
+    """A folder with a table of people for whom a fit takes several rounds."""
+    people = make_synthetic(n=60, m=12, d=5, random_state=0)
+    names = [f"x{place}" for place in range(5)] + [f"task_{place}" for place in range(12)]
     write(tmp_path / "people.csv", names, np.column_stack([people.X, people.Y]).astype(int))
-    # 15 tasks are too few for fixed decisions that keep this alpha.
+    return tmp_path
+
+
+PROGRESS = r"alpha 0\.\d+ round \d+ error 0\.\d+ spread 0\.\d+"
+
+
+def test_a_terminal_sees_progress_and_standard_output_stays_clean(crowd):
+    # 12 tasks are too few for fixed decisions that keep this alpha.
     fit = ("fit", "people.csv", "-t", "task_*", "--alpha", "0.02", "--decisions", "drawn")
-    fit += ("-o", "m")
-    curve = ("frontier", "people.csv", "-t", "task_*", "--alphas", "0.02,0.05,0.1")
-    (out, shown), (_, of_curve), (_, quiet) = together(
-        [
-            lambda: at_a_terminal(tmp_path, *fit),
-            lambda: at_a_terminal(tmp_path, *curve, "--decisions", "drawn"),
-            lambda: at_a_terminal(tmp_path, *fit, "--quiet", "--oracle", "regression"),
-        ]
+    fit += ("--oracle", "regression", "-o", "m")
+    (out, shown), (_, quiet) = together(
+        [lambda: at_a_terminal(crowd, *fit), lambda: at_a_terminal(crowd, *fit, "--quiet")]
     )
-    for text in (shown, of_curve):
-        assert re.search(r"alpha 0\.\d+ round \d+ error 0\.\d+ spread 0\.\d+", text)
+    assert re.search(PROGRESS, shown)
     assert "left" in shown
     assert "\x1b" not in out
-    assert out.startswith("With nothing asked, on 80 held-out people and 15 tasks: ")
-    assert "\n80 people, 15 tasks, 10 features" in out
+    assert out.startswith("With nothing asked, on 60 held-out people and 12 tasks: ")
+    assert "\n60 people, 12 tasks, 5 features" in out
     assert quiet == ""
+
+
+@pytest.mark.long
+def test_a_terminal_sees_the_progress_of_a_curve(crowd):
+    curve = ("frontier", "people.csv", "-t", "task_*", "--alphas", "0.05,0.1")
+    _, shown = at_a_terminal(crowd, *curve, "--oracle", "regression", "--decisions", "drawn")
+    assert re.search(PROGRESS, shown)
 
 
 def test_an_output_is_replaced_whole_and_keeps_its_permissions(shop, fitted, tmp_path):

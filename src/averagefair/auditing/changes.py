@@ -5,7 +5,7 @@ g_i of person i and f_j of task j, 0 in an audit where they are missing. So its 
 
     sum_i (g'_i - g_i)^2 + sum_j (f'_j - f_j)^2 - the noise of single cells,
 
-which both sums contain. Whoever is in both audits counts once, and so does a task that returned.
+which both sums contain. A person in both audits counts once, and so does a task that returned.
 The covariance of people's true rates between the audits leaves out what the same cells share.
 """
 

@@ -115,7 +115,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain numbers, lists and strings; unknown values are None."""
         figures = {
-            name: {"before": before, "after": after} for name, before, after, *_ in self._figures()
+            name: {"before": before, "after": after} for name, before, after, *_ in self.figures()
         }
         out: dict[str, Any] = plain(
             {
@@ -129,7 +129,7 @@ class Comparison:
         )
         return out
 
-    def _figures(self) -> Iterator[tuple[str, float, float, Estimate | None, int]]:
+    def figures(self) -> Iterator[tuple[str, float, float, Estimate | None, int]]:
         """Yield each figure: its name, before, after, its change, and the digits to show."""
         before, after = self.before, self.after
         row, next_row = before.curve.at(USUAL_BETA), after.curve.at(USUAL_BETA)
@@ -152,26 +152,36 @@ class Comparison:
         if not self.learned_tasks:
             yield "p of the chance test", before.chance.p, after.chance.p, None, 4
 
-    def summary(self) -> str:
-        """Return the changes: a table and plain words."""
-        rate = spoken(self.before.rate)
-        better, worse = int(self.people.better.sum()), int(self.people.worse.sum())
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the rows of the table of figures, as text."""
         head = ["", "before", "after", "change", f"{percent(self.before.confidence)} CI"]
-        words = (
-            f"The mean {rate} rate {_moved(self.mean, 4)}. The variance of true rates "
-            f"{_moved(self.sigma2, 6)}. Clearly better off: {better} of {self.before.n:,} people; "
-            f"clearly worse off: {worse} (corrected for multiple comparisons)."
-        )
+        return head, [_row(*row) for row in self.figures()]
+
+    def statements(self) -> list[str]:
+        """Return the changes in plain words, a paragraph for each question."""
+        rate = spoken(self.before.rate)
+        mean = f"The mean {rate} rate {_moved(self.mean, 4)}."
+        paid = f"As observed: {self.who_pays.statement('with before')}"
         if self.learned_tasks:
             change = np.nan_to_num(self.people.difference)
             lower, higher = (np.count_nonzero(side > ROUNDING) for side in (-change, change))
-            words = (
-                f"The mean {rate} rate {_moved(self.mean, 4)}. On these tasks {lower:,} of "
-                f"{self.before.n:,} people have a lower rate than before, and {higher:,} a higher "
-                f"rate. {WHY} {REMEDY}"
-            )
-        paid = f"As observed: {self.who_pays.statement('with before')}"
-        return f"{table(head, (_row(*row) for row in self._figures()))}\n{words} {paid}"
+            return [
+                mean,
+                f"On these tasks {lower:,} of {self.before.n:,} people have a lower rate than "
+                f"before, and {higher:,} a higher rate. {WHY} {REMEDY}",
+                paid,
+            ]
+        better, worse = int(self.people.better.sum()), int(self.people.worse.sum())
+        return [
+            f"{mean} The variance of true rates {_moved(self.sigma2, 6)}.",
+            f"Clearly better off: {better} of {self.before.n:,} people; clearly worse off: {worse} "
+            "(corrected for multiple comparisons).",
+            paid,
+        ]
+
+    def summary(self) -> str:
+        """Return the changes: a table and plain words."""
+        return f"{table(*self.table())}\n{' '.join(self.statements())}"
 
     def __str__(self) -> str:
         return self.summary()
@@ -284,7 +294,7 @@ def _people(
     low, high = fill_in(_paired_interval(*own, delta), rated)
     each = delta / max(1, int(np.count_nonzero(rated)))
     known = before.evidence.counts()
-    if known.binary and after.evidence.losses.binary:
+    if known.binary and known.largest is None and after.evidence.losses.binary:
         # Under chance alone, a task with different outcomes is equally likely to go either way.
         changed, ups = squares, 0.5 * (squares + sums)
         better, worse = _too_few(ups, changed, each), _too_few(changed - ups, changed, each)

@@ -21,7 +21,7 @@ from averagefair._util.text import figure, plain, table
 from averagefair.auditing.audit import audit_losses
 from averagefair.auditing.changes import Pair, covariance
 from averagefair.auditing.comparison import check_same_request
-from averagefair.auditing.dispersion import estimate_dispersion
+from averagefair.auditing.dispersion import estimate_dispersion, root
 from averagefair.auditing.estimates import UNKNOWN, Estimate, with_interval
 from averagefair.auditing.learned import REMEDY, WHY
 from averagefair.auditing.result import Audit
@@ -82,11 +82,14 @@ class Drift:
         means, spreads = (UNKNOWN, *self.mean_changes), (UNKNOWN, *self.sigma2_changes)
         return {
             "batch": list(self.names),
+            "people": [audit.n for audit in self.audits],
             "tasks": [audit.m for audit in self.audits],
             "mean": [audit.mean.value for audit in self.audits],
             "mean_low": [audit.mean.low for audit in self.audits],
             "mean_high": [audit.mean.high for audit in self.audits],
             "sigma": [audit.dispersion.sigma for audit in self.audits],
+            "sigma_low": [root(audit.dispersion.sigma2.low) for audit in self.audits],
+            "sigma_high": [root(audit.dispersion.sigma2.high) for audit in self.audits],
             "sigma2": [audit.dispersion.sigma2.value for audit in self.audits],
             "p": list(self.p),
             "p_adjusted": list(self.p_adjusted),
@@ -118,16 +121,31 @@ class Drift:
         )
         return out
 
-    def summary(self) -> str:
-        """Return a table of the batches, and the changes in plain words."""
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return the head and the rows of the table of batches, as text."""
         columns = self._columns()
         shown = ("batch", "tasks", "mean", "sigma", "p", "p_adjusted", "mean_change")
-        rows = zip(*(map(_written, columns[name]) for name in shown), strict=True)
         head = [name.replace("_", " ").replace("sigma", "true sd") for name in shown]
-        words = [self._chance(), *self._moves(), self._persistence()]
-        return "\n".join([table(head, rows), *filter(None, words)])
+        rows = zip(*(map(_written, columns[name]) for name in shown), strict=True)
+        return head, [list(row) for row in rows]
+
+    def statements(self) -> list[str]:
+        """Return in plain words whether people differ, what changed, and for whom."""
+        return [*filter(None, [self._chance(), *self._moves(), self._persistence()])]
+
+    def summary(self) -> str:
+        """Return a table of the batches, and the changes in plain words."""
+        return "\n".join([table(*self.table()), *self.statements()])
+
+    def headline(self) -> str:
+        """Return the changes in one sentence."""
+        return " ".join(self._moves()) or (
+            "No clear change from batch to batch (corrected for all batches)."
+        )
 
     def _chance(self) -> str:
+        if np.isnan(self.p_combined):
+            return "No batch has a chance test: there are too few people or tasks in each."
         delta = 1.0 - self.audits[0].confidence
         known = [(name, p) for name, p in zip(self.names, self.p_adjusted, strict=True) if p == p]
         clear = [in_a_line(name) for name, p in known if p <= delta]

@@ -48,4 +48,5 @@ class Evidence:
         wrong, counted = tally.wrong[rated], tally.counted[rated]
         if (tally.largest <= 1).all():
             return Counts(wrong, counted, self.losses.binary)
-        return Counts(wrong, counted, False, tally.largest[rated], tally.shared[rated])
+        shared = tally.largest[rated], tally.shared[rated]
+        return Counts(wrong, counted, self.losses.binary, *shared)

@@ -10,6 +10,7 @@ All of them treat a person's tasks as independent draws.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
 from typing import NamedTuple
 
@@ -105,7 +106,8 @@ class Counts(NamedTuple):
     wrong, counted : arrays, shape (n,)
         The sum of each person's losses, and the number of cells.
     binary : bool
-        Whether losses are 0 or 1 and independent, so that ``wrong`` is a binomial count.
+        Whether losses are 0 or 1, so that ``wrong`` is a binomial count for people with at most one
+        cell in each family.
     largest, shared : arrays, shape (n,), or None
         Used if a person has several cells in a family of tasks; a family is one independent draw.
         The number of cells c_f in the person's largest family, and the sum of c_f^2.
@@ -119,15 +121,22 @@ class Counts(NamedTuple):
 
     def exact(self, delta: float) -> Interval:
         """Return intervals that cover the true rate with probability at least 1 - delta."""
-        if self.binary:
-            return clopper_pearson(self.wrong, self.counted, delta)
-        return self.of_mean(self.wrong / self.counted, delta)
+        return self._by_counts(clopper_pearson, delta)
 
     def approximate(self, delta: float) -> Interval:
         """Return intervals that cover the true rate with probability of about 1 - delta."""
-        if self.binary:
-            return wilson(self.wrong, self.counted, delta)
-        return self.of_mean(self.wrong / self.counted, delta)
+        return self._by_counts(wilson, delta)
+
+    def _by_counts(self, interval: Callable[..., Interval], delta: float) -> Interval:
+        """Return the interval of a binomial count, or of a mean where it is none."""
+        if self.binary and self.largest is None:
+            return interval(self.wrong, self.counted, delta)
+        low, high = self.of_mean(self.wrong / self.counted, delta)
+        if self.binary and self.largest is not None:
+            alone = self.largest <= 1
+            own = interval(self.wrong[alone], self.counted[alone], delta)
+            low[alone], high[alone] = own
+        return low, high
 
     def of_mean(self, rates: FloatArray, delta: float) -> Interval:
         """Return exact intervals for means in [0, 1] over the same cells.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from averagefair._util.names import in_a_line
+from averagefair._util.names import NamesPeople, in_a_line
 from averagefair._util.text import counted, percent
 from averagefair.auditing.chance import ChanceTest
 from averagefair.auditing.dispersion import Dispersion
@@ -239,14 +239,19 @@ def _left_out(losses: Losses, tally: Tally, learned_tasks: bool) -> list[str]:
     unrated = [*map(_person, losses.individual_names[~tally.rated].tolist())]
     single = [*map(_person, losses.individual_names[tally.rated & ~tally.estimable].tolist())]
     empty = [losses.task_names[int(task)] for task in np.flatnonzero(tally.task_counted == 0)]
-    out = []
+    out: list[str] = []
     if unrated:
-        out.append(f"no rate, because none of their cells counts: {some_of(unrated)}.")
+        out.append(_naming("no rate, because none of their cells counts", unrated))
     if single and not learned_tasks:
-        out.append(f"left out of noise estimates, with only one {unit}: {some_of(single)}.")
+        out.append(_naming(f"left out of noise estimates, with only one {unit}", single))
     if empty:
         out.append(f"tasks left out, because none of their cells counts: {some_of(empty)}.")
     return out
+
+
+def _naming(what: str, people: list[str]) -> NamesPeople:
+    number = counted(len(people), "person", "people")
+    return NamesPeople(f"{what}: {some_of(people)}.", f"{what}: {number}.")
 
 
 def _undefined(losses: Losses, tally: Tally, mean: Estimate, dispersion: Dispersion) -> list[str]:

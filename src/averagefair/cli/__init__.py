@@ -1,8 +1,8 @@
 """The command line: a thin layer over the public names, one file for each command.
 
 Exit codes: 0 done; 1 done, but the request was not met; 2 bad input; 3 internal error; 4 ended
-early by a limit, Ctrl-C or SIGTERM, with the best answer so far saved; 130 and 143: ended by
-Ctrl-C or SIGTERM with nothing to save.
+early by a limit, Ctrl-C or SIGTERM, with the best answer so far saved; 5 done, but the audit of a
+request is inconclusive; 130 and 143: ended by Ctrl-C or SIGTERM with nothing to save.
 With ``--json`` the result is one JSON object on standard output; messages go to standard error.
 """
 

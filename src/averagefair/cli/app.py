@@ -9,8 +9,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from averagefair.cli.audit import audit
+from averagefair.cli.compare import compare
 from averagefair.cli.console import BAD_INPUT, FAILED, STOPPED, complain, listen, say, silence
 from averagefair.cli.demo import demo
+from averagefair.cli.drift import drift
+from averagefair.cli.evidence import evidence
 from averagefair.cli.export import export
 from averagefair.cli.extend import extend
 from averagefair.cli.fit import fit
@@ -97,7 +100,8 @@ app = typer.Typer(
     epilog=(
         "Start with: averagefair demo. Exit codes: 0 done; 1 done, but the request was not met; "
         "2 bad input; 3 internal error; 4 ended early by a limit, Ctrl-C or SIGTERM, with the "
-        "best answer so far saved."
+        "best answer so far saved; 5 done, but an audit says neither that its request is met nor "
+        "that it is not."
     ),
 )
 
@@ -120,5 +124,17 @@ def main(
     """Read the options before the command."""
 
 
-for command in (demo, fit, frontier, predict, extend, export, audit, theory):
+for command in (
+    demo,
+    fit,
+    frontier,
+    predict,
+    extend,
+    export,
+    audit,
+    compare,
+    drift,
+    evidence,
+    theory,
+):
     app.command()(command)

@@ -3,39 +3,85 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Annotated, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from averagefair._util.text import percent
+from averagefair.cli import log_input as of_log
 from averagefair.cli import options as given
-from averagefair.cli.audit_input import AuditInput, read_audit_input
-from averagefair.cli.console import NOT_MET, answer, bulleted, command_line
+from averagefair.cli.audit_input import read_audit_input
+from averagefair.cli.console import answer, bulleted, command_line
+from averagefair.cli.evidence import check_evidence_folder, write_evidence
+from averagefair.cli.gate import Figure, Gate, check_gate, judge
+from averagefair.cli.joining import check_streams
+from averagefair.cli.log_input import (
+    LogInput,
+    LogOptions,
+    choose_way,
+    log_files,
+    person_column,
+    read_log,
+    word_of_log,
+)
 from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
-from averagefair.files.writing import TABLES, check_output, write_table, write_whole
+from averagefair.files.writing import TABLES, check_output, table_content, write_whole
 
+if TYPE_CHECKING:
+    from averagefair.auditing import Audit
+    from averagefair.auditing.rules import Rules
+    from averagefair.files.table import FileTable
+    from averagefair.people.frames import Table
 
-class Figure(str, Enum):  # noqa: UP042 - typer shows the value
-    """A figure that --fail-above can bound."""
-
-    spread = "spread"
-    near = "near"
-    denoised = "denoised"
-    sigma = "sigma"
-    sd = "sd"
-    mean = "mean"
+GATES = "Gates, for builds"
+Labels = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="LABELS",
+        help="Table of true labels: 0, 1 or blank; one column for each task.",
+        show_default=False,
+    ),
+]
+Decisions = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="DECISIONS",
+        help="Table of decisions: 0, 1, or the chance of deciding 1.",
+        show_default=False,
+    ),
+]
+CommonPeople = Annotated[
+    bool, typer.Option("--common-people", help="Leave out people who are in only one table.")
+]
+SkipUndecided = Annotated[
+    bool, typer.Option("--skip-undecided", help="Leave out cells without a decision.")
+]
+LearnedTasks = Annotated[
+    bool,
+    typer.Option(
+        "--learned-tasks",
+        help="Say that the decisions come from a fair model learned from these tasks, even if "
+        "the people are new. Observed rates are then shown, and no true rates are estimated.",
+    ),
+]
+AuditSeed = Annotated[int, typer.Option("--seed", help="Seed of the test's random signs.")]
 
 
 def audit(
-    labels: Annotated[
-        str, typer.Argument(help="Table of true labels: 0, 1 or blank; one column for each task.")
-    ],
-    decisions: Annotated[
-        str, typer.Argument(help="Table of decisions: 0, 1, or the chance of deciding 1.")
-    ],
+    labels: Labels = None,
+    decisions: Decisions = None,
+    log: of_log.Log = None,
+    sums: of_log.Sums = None,
+    person: of_log.Person = None,
+    task: of_log.Task = None,
+    label: of_log.Label = None,
+    decision: of_log.Decision = None,
+    time: of_log.Time = None,
+    every: of_log.Every = None,
+    weight: of_log.Weight = None,
+    positive: of_log.Positive = None,
     output: given.Report = None,
     id_column: given.Id = None,
     tasks: given.SomeTasks = None,
@@ -52,39 +98,66 @@ def audit(
             help="Columns that hold groups, in --groups if given, else in LABELS; repeatable.",
         ),
     ] = None,
-    common_people: Annotated[
-        bool, typer.Option("--common-people", help="Leave out people who are in only one table.")
-    ] = False,
-    skip_undecided: Annotated[
-        bool, typer.Option("--skip-undecided", help="Leave out cells without a decision.")
-    ] = False,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table with features of each person, numbers and words. Rules on them say who has "
+            "high rates; each rule is confirmed on other people and tasks.",
+        ),
+    ] = None,
+    features_ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help=f"Columns of --features to leave out: {given.MATCH}."),
+    ] = None,
+    common_people: CommonPeople = False,
+    skip_undecided: SkipUndecided = False,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Request to check: everybody's rate is within alpha of a common rate."),
+        typer.Option(
+            help="Request to check: everybody's rate is within alpha of a common rate. It counts "
+            "for the outcome.",
+        ),
     ] = None,
     beta: Annotated[
         float | None, typer.Option(help="Share of people allowed outside alpha. Default: 0.")
     ] = None,
-    learned_tasks: Annotated[
-        bool,
-        typer.Option(
-            "--learned-tasks",
-            help="Say that the decisions come from a fair model learned from these tasks, even if "
-            "the people are new. The audit then shows observed rates and estimates no true rates.",
-        ),
-    ] = False,
+    learned_tasks: LearnedTasks = False,
     confidence: given.Confidence = 0.95,
     fail_above: Annotated[
-        float | None, typer.Option(help="Bound on the figure of --fail-on; above it, exit code 1.")
+        float | None,
+        typer.Option(
+            metavar="BOUND",
+            help="Bound on the figure of --fail-on. Exit code 1: above it; 5: inconclusive.",
+            rich_help_panel=GATES,
+        ),
     ] = None,
     fail_on: Annotated[
         Figure | None,
         typer.Option(
-            help="Figure for --fail-above. spread: largest minus smallest observed rate (mostly "
-            "noise over few tasks). near: half-width of the band that holds all but beta (5%) of "
-            "the observed rates. denoised: near without the noise. sigma: standard deviation of "
-            "true rates. sd: observed standard deviation. mean: mean rate. With --learned-tasks, "
-            "near replaces denoised and sd replaces sigma. Default: spread."
+            metavar="FIGURE",
+            help="Figure for --fail-above. About true rates, by their intervals: sigma (standard "
+            "deviation), denoised (half-width of the band that holds all but beta (5%) of the true "
+            "rates), mean (mean rate). As observed, noise included: near (as denoised), sd "
+            "(standard deviation), spread (largest minus smallest rate). With --learned-tasks, "
+            "near replaces denoised and sd replaces sigma. Default: sigma.",
+            rich_help_panel=GATES,
+        ),
+    ] = None,
+    inconclusive_passes: Annotated[
+        bool,
+        typer.Option(
+            "--inconclusive-passes",
+            help="Exit with 0 where the outcome is INCONCLUSIVE.",
+            rich_help_panel=GATES,
+        ),
+    ] = False,
+    junit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="JUnit XML to write: a test case for each part of the outcome.",
+            rich_help_panel=GATES,
         ),
     ] = None,
     people: Annotated[
@@ -93,161 +166,274 @@ def audit(
             metavar="FILE", help="Table to write: everybody's rate and interval, CSV or Parquet."
         ),
     ] = None,
+    evidence: given.Evidence = None,
     title: given.Title = None,
-    seed: Annotated[int, typer.Option(help="Seed of the test's random signs.")] = 0,
+    seed: AuditSeed = 0,
     as_json: given.AsJson = False,
 ) -> None:
     """Audit decisions: individual rates, their spread, how much is chance, who is worst off.
 
-    Exit code 1: the audit shows that the request of --alpha is not met (with --learned-tasks: not
-    met as observed), or the figure is above --fail-above.
+    The decisions are two tables, or a log of events (--log). With --alpha or --fail-above the
+    outcome is PASS (exit code 0), FAIL (1) or INCONCLUSIVE (5).
 
     Example: averagefair audit labels.csv decisions.csv --id person --alpha 0.1 --beta 0.05
     -o report.html
     """
-    from averagefair.auditing import Verdict
+    start = perf_counter()
+    options = LogOptions(
+        log,
+        sums,
+        {
+            "person": person,
+            "task": task,
+            "label": label,
+            "decision": decision,
+            "time": time,
+            "every": every and every.value,
+            "weight": weight,
+            "positive": word_of_log(positive, log, sums),
+        },
+    )
+    from_log = choose_way(
+        "audit",
+        {"LABELS": labels, "DECISIONS": decisions},
+        options,
+        {
+            "--tasks": tasks,
+            "--ignore": ignore,
+            "--common-people": common_people,
+            "--skip-undecided": skip_undecided,
+        },
+    )
+    given.check_streams_out(output, people, junit, as_json=as_json)
+    inputs = [labels, decisions, groups, features, *log_files(options)]
+    for path, endings in ((output, (".html",)), (junit, (".xml",)), (people, TABLES)):
+        if path is not None:
+            check_output(path, endings, inputs)
+    check_evidence_folder(evidence, [output, junit, people, sums])
+    check_gate(alpha, fail_above, fail_on, inconclusive_passes)
+    _check_about(
+        from_log, id_column, groups, group_columns, features, features_ignore, learned_tasks
+    )
+    request: dict[str, Any] = {
+        "rate": given.one_rate(rate),
+        "alpha": alpha,
+        "beta": beta,
+        "learned_tasks": learned_tasks,
+        "confidence": confidence,
+        "random_state": given.seed(seed),
+    }
+    check_streams(labels, decisions, groups, features)
+    _check_request(request)
+    table_of_features = None if features is None else _about(features, from_log, id_column, options)
+    if from_log:
+        table_of_groups = None if groups is None else _about(groups, True, id_column, options)
+        read = read_log(options)
+        made = _of_log(read, request, table_of_groups, group_columns)
+    else:
+        made = _of_tables(
+            request,
+            labels=str(labels),
+            decisions=str(decisions),
+            id_column=id_column,
+            tasks=tasks,
+            ignore=ignore,
+            groups=groups,
+            group_columns=group_columns,
+            common_people=common_people,
+            skip_undecided=skip_undecided,
+            positive=positive,
+        )
+    found, rules = made.found, None
+    if table_of_features is not None:
+        from averagefair.cli.about_people import rules_of
+
+        rules = rules_of(found, table_of_features, features_ignore, seed)
+        made.settings.update(given.origin([table_of_features]))
+    gate = judge(found, alpha, fail_above, fail_on, inconclusive_passes=inconclusive_passes)
+    facts, lines = _answer(found, gate, rules, fail_above)
+    written = {"report": output, "junit": junit, "people": people}
+    table = None if people is None else table_content(people, _people(made))
+    if output is not None:
+        write_whole(output, _page(made, gate, rules, title).encode())
+    if junit is not None:
+        from averagefair.cli.junit import junit as as_junit
+
+        write_whole(junit, as_junit(gate, found.summary(), perf_counter() - start))
+    if people is not None and table is not None:
+        write_whole(people, table)
+    own: dict[str, Any] = {"outcome": gate.to_dict(), "rules": rules, "title": title}
+    proof = write_evidence(found, evidence, made.settings, **own)
+    if from_log:
+        read.save()  # last: if anything else fails, the command can be repeated
+        written["sums"] = sums if read.files else None
+    facts |= {"report": output, "junit": junit, "people_table": people, "sums": sums}
+    facts["evidence"] = evidence
+    lines += [f"{what}: {path}" for what, path in written.items() if path is not None]
+    lines += proof
+    lines += gate.lines()
+    answer(facts, "\n".join(lines), as_json=as_json, aside=STREAM in (output, people, junit))
+    if gate.code:
+        raise typer.Exit(gate.code)
+
+
+@dataclass(frozen=True, eq=False)
+class _Audited:
+    """An audit, with what is needed to show it.
+
+    Attributes
+    ----------
+    found : Audit
+    id_name : str
+        The name of the id column in tables to write.
+    groups : Table of words, or None
+    source : str
+        For the title.
+    settings : dict of str to str
+    """
+
+    found: Audit
+    id_name: str
+    groups: Table | None
+    source: str
+    settings: dict[str, str]
+
+
+def _check_about(
+    from_log: bool,
+    id_column: str | None,
+    groups: str | None,
+    group_columns: list[str] | None,
+    features: str | None,
+    features_ignore: list[str] | None,
+    learned_tasks: bool,
+) -> None:
+    """Refuse options about tables of people that do not fit together."""
+    if features_ignore and features is None:
+        raise InputError("--features-ignore needs --features: name the table of features.")
+    if features is not None and learned_tasks:
+        raise InputError(
+            "--features cannot go with --learned-tasks: rules about true rates need fresh tasks. "
+            "Leave one of them out."
+        )
+    if not from_log:
+        return
+    if group_columns and groups is None:
+        raise InputError(
+            "--group-columns needs --groups with a log: name the table that holds everybody's "
+            "group, e.g. --groups groups.csv."
+        )
+    if groups is not None and not group_columns:
+        raise InputError(
+            "--groups needs --group-columns: name the columns that hold groups, e.g. "
+            "--group-columns group."
+        )
+    if id_column is not None and groups is None and features is None:
+        raise InputError(
+            "--id names the id column of --groups and --features; a log has --person. Leave --id "
+            "out."
+        )
+
+
+def _check_request(request: dict[str, Any]) -> None:
+    """Refuse a request before any long work."""
+    from averagefair.auditing.audit import check_request
+
+    check_request(**{name: part for name, part in request.items() if name != "learned_tasks"})
+
+
+def _of_tables(request: dict[str, Any], **options: Any) -> _Audited:
+    """Audit two tables."""
     from averagefair.auditing import audit as run_audit
 
-    given.check_streams_out(output, people, as_json=as_json)
-    inputs = [labels, decisions, groups]
-    if output is not None:
-        check_output(output, (".html",), inputs)
-    if people is not None:
-        check_output(people, TABLES, inputs)
-    _check_gate(fail_above, fail_on)
-    tables = read_audit_input(
-        labels,
-        decisions,
-        id_column=id_column,
-        tasks=tasks,
-        ignore=ignore,
-        groups=groups,
-        group_columns=group_columns,
-        common_people=common_people,
-        skip_undecided=skip_undecided,
-    )
+    tables = read_audit_input(options.pop("labels"), options.pop("decisions"), **options)
     found = run_audit(
         tables.labels,
         tables.decisions,
-        rate=given.one_rate(rate),
         individual_names=tables.names,
         groups=tables.groups,
-        alpha=alpha,
-        beta=beta,
-        learned_tasks=learned_tasks,
-        confidence=confidence,
-        random_state=given.seed(seed),
+        **request,
     )
-    found = replace(found, notes=(*tables.notes, *found.notes))
-    gate = None if fail_above is None else _gate(found, fail_above, fail_on or Figure.spread)
-    if output is not None:
-        write_whole(output, _page(found, tables, gate, title).encode())
-    if people is not None:
-        write_table(people, _people(found, tables))
-    failed = gate is not None and gate.above
-    if found.assessment is not None and learned_tasks:
-        failed |= not found.assessment.met_as_observed
-    elif found.assessment is not None:
-        failed |= found.assessment.verdict is Verdict.NOT_MET
-    lines = [bulleted(found.summary())]
-    lines += [str(gate)] if gate else []
-    lines += [f"report: {output}"] if output else []
-    lines += [f"people: {people}"] if people else []
-    facts = {
-        **found.to_dict(),
-        "fail_above": fail_above,
-        "fail_on": gate and gate.figure.value,
-        "figure": gate and gate.reached,
-        "failed": bool(failed),
-        "report": output,
-        "people_table": people,
+    return _Audited(
+        replace(found, notes=(*tables.notes, *found.notes)),
+        tables.id_name,
+        tables.groups,
+        " and ".join(file.source for file in tables.files[:2]),
+        given.origin(tables.files),
+    )
+
+
+def _of_log(
+    read: LogInput,
+    request: dict[str, Any],
+    table_of_groups: FileTable | None,
+    group_columns: list[str] | None,
+) -> _Audited:
+    """Audit a log."""
+    found = read.log.audit(**request)
+    groups, settings = None, read.settings()
+    if table_of_groups is not None:
+        from averagefair.cli.about_people import with_groups
+
+        found, groups = with_groups(found, table_of_groups, group_columns or [])
+        settings |= given.origin([table_of_groups])
+    found = replace(found, notes=(*read.notes(found.n, found.m), *found.notes))
+    return _Audited(found, str(read.log.columns["person"]), groups, read.name, settings)
+
+
+def _about(path: str, from_log: bool, id_column: str | None, options: LogOptions) -> FileTable:
+    """Read a table about the people of an audit."""
+    from averagefair.cli.about_people import read_about
+
+    return read_about(path, id_column, person_column(options) if from_log else None)
+
+
+def _answer(
+    found: Audit, gate: Gate, rules: Rules | None, bound: float | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the JSON object, and the lines of text before the outcome."""
+    lines, facts = [bulleted(found.summary())], found.to_dict()
+    if rules is not None:
+        from averagefair.cli.about_people import rule_lines
+
+        lines.append(rule_lines(rules))
+        facts["rules"] = rules.to_dict()
+    figure = next((part for part in gate.parts if part.name != "alpha"), None)
+    facts |= {
+        **gate.to_dict(),
+        "fail_above": bound,
+        "fail_on": figure and figure.name,
+        "figure": figure and figure.value,
+        "failed": gate.failed,
     }
-    answer(facts, "\n".join(lines), as_json=as_json, aside=STREAM in (output, people))
-    if failed:
-        raise typer.Exit(NOT_MET)
+    return facts, lines
 
 
-@dataclass(frozen=True)
-class Gate:
-    """A figure compared with its bound."""
-
-    figure: Figure
-    words: str
-    reached: float
-    bound: float
-
-    @property
-    def above(self) -> bool:
-        """Whether the bound is exceeded."""
-        return self.reached > self.bound
-
-    def __str__(self) -> str:
-        where = "ABOVE" if self.above else "within"
-        return f"{self.words} {self.reached:.4f} is {where} {self.bound:g}"
-
-
-def _check_gate(fail_above: float | None, fail_on: Figure | None) -> None:
-    if fail_on is not None and fail_above is None:
-        raise InputError("--fail-on needs a bound: add --fail-above, e.g. --fail-above 0.2.")
-    if fail_above is not None and not 0 <= fail_above <= 1:
-        raise InputError(
-            f"--fail-above must lie between 0 and 1, as rates do (5% is 0.05); got {fail_above}."
-        )
-
-
-OBSERVED = {Figure.denoised: Figure.near, Figure.sigma: Figure.sd}
-"""On training tasks, observed figures replace figures about true rates."""
-
-
-def _gate(found: Any, bound: float, figure: Figure) -> Gate:
-    beta = 0.05 if found.assessment is None else found.assessment.beta
-    at = found.curve.at(beta)
-    asked = figure
-    if found.learned_tasks:
-        figure = OBSERVED.get(figure, figure)
-    reached = {
-        Figure.spread: found.range.width,
-        Figure.near: at["alpha"],
-        Figure.denoised: at["denoised"],
-        Figure.sigma: found.dispersion.sigma,
-        Figure.sd: found.dispersion.sd,
-        Figure.mean: found.mean.value,
-    }[figure]
-    if np.isnan(reached):
-        raise InputError(
-            f"--fail-on {figure.value} cannot be estimated from these tables. Choose another "
-            "figure, e.g. --fail-on spread."
-        )
-    details = [f"all but {percent(beta)}"] if figure in (Figure.near, Figure.denoised) else []
-    if found.learned_tasks and figure is not Figure.mean:
-        details.append("as observed on learned tasks")
-        details += [f"replaces {asked.value}"] if asked is not figure else []
-    words = f"{figure.value} ({', '.join(details)})" if details else figure.value
-    return Gate(figure, words, reached, bound)
-
-
-def _page(found: Any, tables: AuditInput, gate: Gate | None, title: str | None) -> str:
+def _page(made: _Audited, gate: Gate, rules: Rules | None, title: str | None) -> str:
     from averagefair.showing.report import audit_report
 
-    source = " and ".join(file.source for file in tables.files[:2])
-    settings = given.origin(tables.files)
-    if gate is not None:
-        settings["gate"] = str(gate)
-    settings = {"command": command_line(), **settings}
-    return audit_report(found, title=title or f"Audit: {source}", settings=settings)
+    settings = {"command": command_line(), **made.settings}
+    if gate.parts:
+        settings["outcome"] = gate.lines()[-1]
+    return audit_report(
+        made.found, title=title or f"Audit: {made.source}", settings=settings, rules=rules
+    )
 
 
-def _people(found: Any, tables: AuditInput) -> dict[str, Any]:
+def _people(made: _Audited) -> dict[str, Any]:
     """Return the table of people: their ids, their groups, then the audit's figures."""
-    columns = found.people.to_dict()
-    out: dict[str, Any] = {tables.id_name: columns.pop("name")}
-    if tables.groups is not None:
-        out |= zip(tables.groups.columns or (), tables.groups.cells.T, strict=True)
+    columns = made.found.people.to_dict()
+    out: dict[str, Any] = {made.id_name: columns.pop("name")}
+    if made.groups is not None:
+        out |= zip(made.groups.columns or (), made.groups.cells.T, strict=True)
     for name, part in columns.items():
-        cells = np.array(part)
-        if cells.dtype.kind == "f":
-            rounded = np.round(cells, 6)
-            out[name] = [None if np.isnan(number) else float(number) for number in rounded]
-        else:
-            out[name] = cells
+        out[name] = rounded(part)
     return out
+
+
+def rounded(values: Any) -> Any:
+    """Return a column for a table: numbers with six decimals, None where unknown."""
+    cells = np.array(values)
+    if cells.dtype.kind != "f":
+        return cells
+    return [None if np.isnan(number) else float(number) for number in np.round(cells, 6)]

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from averagefair._util.names import NamesPeople
 from averagefair._util.text import counted
 from averagefair.cli.joining import check_streams, ignored_columns, match
 from averagefair.errors import InputError, some_of
+from averagefair.files.positive import check_positive
 from averagefair.files.reading import read_file
 from averagefair.files.table import FileTable
 from averagefair.people.frames import Table
@@ -53,6 +55,7 @@ def read_audit_input(
     group_columns: Sequence[str] | None,
     common_people: bool,
     skip_undecided: bool,
+    positive: Sequence[str] | None = None,
 ) -> AuditInput:
     """Read the tables of an audit; parameters as the command's options."""
     if groups is not None and not group_columns:
@@ -73,7 +76,9 @@ def read_audit_input(
     attributes = grouped.select(group_columns, "--group-columns") if group_columns else []
     names = _tasks(right, made, tasks, ignore, attributes)
     rows = match(right, made, remedy="Leave them out with --common-people")
-    known, decided = right.labels(names), made.decisions(names)[rows]
+    columns = [table.columns[name] for table in (right, made) for name in names]
+    words = check_positive(positive or (), columns)
+    known, decided = right.labels(names, words), made.decisions(names, words)[rows]
     gaps = ~np.isnan(known) & np.isnan(decided)
     if gaps.any() and not skip_undecided:
         row, column = map(int, np.argwhere(gaps)[0])
@@ -110,8 +115,7 @@ def _common(right: FileTable, made: FileTable) -> tuple[FileTable, FileTable, li
             "or write the ids alike."
         )
     notes = [
-        f"left out: {counted(len(only), 'person', 'people')} only in {table.source} "
-        f"({some_of(sorted(only))})."
+        _left_out(only, table.source)
         for table, only in ((right, ours - theirs), (made, theirs - ours))
         if only
     ]
@@ -120,6 +124,11 @@ def _common(right: FileTable, made: FileTable) -> tuple[FileTable, FileTable, li
         for table, other in ((right, theirs), (made, ours))
     )
     return (*kept, notes)  # type: ignore[return-value]
+
+
+def _left_out(people: set[str], source: str) -> NamesPeople:
+    text = f"left out: {counted(len(people), 'person', 'people')} only in {source}"
+    return NamesPeople(f"{text} ({some_of(sorted(people))}).", f"{text}.")
 
 
 def _tasks(

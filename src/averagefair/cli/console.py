@@ -17,7 +17,7 @@ import typer
 from averagefair._util.names import in_a_line, in_lines
 from averagefair._util.text import plain
 
-NOT_MET, BAD_INPUT, FAILED, ENDED_EARLY = 1, 2, 3, 4
+NOT_MET, BAD_INPUT, FAILED, ENDED_EARLY, INCONCLUSIVE = 1, 2, 3, 4, 5
 STOPPED = 130
 WIDTH = 79
 WHOLE: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}

@@ -11,6 +11,7 @@ from averagefair._util.text import counted as amount
 from averagefair.cli import options as given
 from averagefair.cli.console import answer, wrapped
 from averagefair.errors import InputError
+from averagefair.files.positive import check_positive
 from averagefair.files.reading import read_file
 from averagefair.files.table import FileTable
 from averagefair.files.writing import resolved
@@ -50,6 +51,7 @@ def extend(
         ),
     ] = None,
     id_column: given.Id = None,
+    positive: given.Positive = None,
     trust: given.Trust = None,
     as_json: given.AsJson = False,
 ) -> None:
@@ -90,7 +92,8 @@ def extend(
     if not names:
         raise InputError(f"{table.source}: no column is left to be a task. Add label columns.")
     people = found.model.training_individuals()
-    Y = table.labels(names)[_rows(table, people, model)]
+    words = check_positive(positive or (), [table.columns[name] for name in names])
+    Y = table.labels(names, words)[_rows(table, people, model)]
     fixed = found.model.certificate_.decisions == "fixed"
     if counted is not None and not fixed:
         raise InputError(

@@ -8,7 +8,10 @@ import typer
 
 from averagefair.cli import options as given
 from averagefair.cli.console import ENDED_EARLY, NOT_MET, answer, wrapped
+from averagefair.cli.encoding import encoded_facts, encoded_lines
+from averagefair.cli.evidence import check_evidence_folder, write_evidence
 from averagefair.cli.joining import check_streams
+from averagefair.cli.long_labels import long_columns
 from averagefair.cli.progress import progress
 from averagefair.cli.promised import (
     changes,
@@ -25,14 +28,20 @@ from averagefair.errors import InputError, some_of
 
 def fit(
     data: given.Data,
-    tasks: given.Tasks,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ],
+    tasks: given.Tasks = None,
     labels: given.Labels = None,
     features: given.Features = None,
     ignore: given.Ignore = None,
     id_column: given.Id = None,
+    positive: given.Positive = None,
+    encode: given.Encode = False,
+    long: given.Long = False,
+    person: given.Person = None,
+    task: given.Task = None,
+    label: given.Label = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -81,6 +90,7 @@ def fit(
     time_limit: given.TimeLimit = None,
     seed: given.Seed = 0,
     extendable: given.Extendable = False,
+    evidence: given.Evidence = None,
     checkpoint: given.CheckpointFolder = None,
     resume: given.Resume = False,
     checkpoint_every: given.CheckpointEvery = 10.0,
@@ -113,17 +123,29 @@ def fit(
     )
     if who is not None and who < 1:
         raise InputError(f"--who must be a number of people, 1 or more; got {who}.")
+    columns = long_columns(long, labels, person=person, task=task, label=label)
+    id_column = id_column or (None if columns is None else columns.person)
     check_against(against, id_column)
     given.check_model(output, [data, labels, against])
+    check_evidence_folder(evidence, [output])
     check_streams(data, labels, against)
     kept = given.checkpoint(checkpoint, resume, checkpoint_every)
     people = read_training_input(
-        data, tasks=tasks, features=features, ignore=ignore, id_column=id_column, labels=labels
+        data,
+        tasks=tasks,
+        features=features,
+        ignore=ignore,
+        id_column=id_column,
+        labels=labels,
+        positive=positive,
+        encode=encode,
+        long=columns,
     )
-    known_rates, _ = read_against(against, people, given.rates(rate))
+    known_rates, known_files = read_against(against, people, given.rates(rate))
     how = given.solver(solver, max_rounds, time_limit)
     with (
         in_options(),
+        people.naming_cells(),
         progress(
             not quiet and not as_json,
             [promise.value],
@@ -141,14 +163,16 @@ def fit(
             random_state=given.seed(seed),
             callback=callback,
             checkpoint=kept,
+            encode=encode,
         ).fit(people.X, people.Y, ids=people.names, against=known_rates)
     origin = {"data": people.source, "id": id_column}
     save(model, output, extendable=extendable, origin=origin)
+    proof = write_evidence(model, evidence, given.origin([*people.files, *known_files]))
     known = model.certificate_
     unconstrained = model.undefined_individuals_.tolist()
     look = model.first_look_
     lines = [] if look is None else [look.statement()]
-    lines += [people.size, f"rate: {', '.join(rate)}", str(known)]
+    lines += [people.size, *encoded_lines(model.encoder_), f"rate: {', '.join(rate)}", str(known)]
     if unconstrained:
         lines.append(
             f"not constrained, since no label of theirs counts: {len(unconstrained):,} of the "
@@ -157,12 +181,14 @@ def fit(
     early = given.ended_early(known, solver, max_rounds)
     listed = [] if who is None else changes(model, people.names, rate, who)
     tables = changes_lines(listed)
-    ending = [f"saved: {output}", *given.leave(kept, early)]
+    ending = [f"saved: {output}", *proof, *given.leave(kept, early)]
     facts = {
         "data": people.source,
         "people": people.n,
         "tasks": list(model.task_names_),
         "features": people.feature_names,
+        "encoded": encoded_facts(model.encoder_),
+        "left_out": list(people.notes),
         "rate": given.rates(rate),
         "promise": promise.to_dict(),
         "first_look": look_facts(look),
@@ -171,6 +197,7 @@ def fit(
         "unconstrained": unconstrained,
         "model": output,
         "extendable": extendable,
+        "evidence": evidence,
         "ended_early": early,
     }
     text = "\n".join([wrapped("\n".join(lines)), *tables, wrapped("\n".join(ending))])

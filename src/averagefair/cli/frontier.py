@@ -19,7 +19,9 @@ from averagefair.cli.console import (
     command_line,
     wrapped,
 )
+from averagefair.cli.encoding import encoded_facts, encoded_lines
 from averagefair.cli.joining import check_streams
+from averagefair.cli.long_labels import long_columns
 from averagefair.cli.progress import progress
 from averagefair.cli.promised import (
     LISTS,
@@ -40,7 +42,7 @@ from averagefair.files.writing import TABLES, check_output, write_table, write_w
 
 def frontier(
     data: given.Data,
-    tasks: given.Tasks,
+    tasks: given.Tasks = None,
     output: given.Report = None,
     alphas: Annotated[
         str | None,
@@ -91,6 +93,12 @@ def frontier(
     features: given.Features = None,
     ignore: given.Ignore = None,
     id_column: given.Id = None,
+    positive: given.Positive = None,
+    encode: given.Encode = False,
+    long: given.Long = False,
+    person: given.Person = None,
+    task: given.Task = None,
+    label: given.Label = None,
     rate: given.Rates = ["error"],  # noqa: B006 - typer copies it
     beta: given.Beta = 0.0,
     max_influence: given.MaxInfluence = None,
@@ -143,7 +151,11 @@ def frontier(
             f"--choice must be one of the {LISTS[figure_name]}, {', '.join(map(str, grid))}; got "
             f"{choice}."
         )
+    long_table = long_columns(long, labels, person=person, task=task, label=label)
+    id_column = id_column or (None if long_table is None else long_table.person)
     check_against(against, id_column)
+    if long and test is not None:
+        test_labels = test_labels or labels  # a log may hold everybody's labels
     if test_labels is None and not (test is None or labels is None):
         raise InputError("with --labels, --test needs a table of labels too: add --test-labels.")
     if test_labels is not None and (test is None or labels is None):
@@ -152,6 +164,7 @@ def frontier(
     outputs.check([data, labels, test, test_labels, against], as_json=as_json)
     check_streams(data, labels, test, test_labels, against)
     kept = given.checkpoint(checkpoint, resume, checkpoint_every)
+    reading: dict[str, Any] = {"positive": positive, "encode": encode, "long": long_table}
     people = read_training_input(
         data,
         tasks=tasks,
@@ -160,13 +173,15 @@ def frontier(
         id_column=id_column,
         labels=labels,
         new_tasks=new_tasks,
+        **reading,
     )
-    new = _held_out(people, test, test_labels, id_column)
+    new = _held_out(people, test, test_labels, id_column, reading)
     known_rates, rate_files = read_against(against, people, given.rates(rate))
     columns = given.SolverName.columns
     how = given.solver(columns, max_rounds, time_limit)
     with (
         in_options(**LISTS),
+        people.naming_cells(),
         progress(
             not quiet and not as_json,
             grid,
@@ -189,6 +204,7 @@ def frontier(
             ids=people.names,
             against=known_rates,
             checkpoint=kept,
+            encode=encode,
         )
     chosen = curve.at(curve.values[len(curve) // 2] if choice is None else choice)
     tested = generalisation(curve, **new) if new else None
@@ -274,7 +290,8 @@ def _lines(
 ) -> list[str]:
     look = curve.first_look
     lines = [] if look is None else [wrapped(look.statement())]
-    lines += [wrapped(people.size), f"rate: {', '.join(rate)}", curve_text(curve)]
+    size = [people.size, *encoded_lines(chosen.model.encoder_)]
+    lines += [wrapped("\n".join(size)), f"rate: {', '.join(rate)}", curve_text(curve)]
     which = f"{curve.parameter.replace('_', ' ')} = {chosen.value:g}"
     if tested is not None:
         lines.append(f"\n{_explain(curve, tested)}\n{tested_table(curve, tested)}")
@@ -360,6 +377,8 @@ def _facts(curve: Any, chosen: Any, tested: Any, people: TrainingInput) -> dict[
         "people": people.n,
         "tasks": people.task_names,
         "features": people.feature_names,
+        "encoded": encoded_facts(chosen.model.encoder_),
+        "left_out": list(people.notes),
         "unconstrained": {"error": free.error, "spread": free.spread},
         "promise": chosen.promise.to_dict(),
         "first_look": look_facts(curve.first_look),
@@ -380,11 +399,19 @@ def _held_out(
     test: str | None,
     test_labels: str | None,
     id_column: str | None,
+    reading: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the held-out people and tasks, as ``generalisation`` takes them."""
     new = {} if people.Y_new_tasks is None else {"Y_new_tasks": people.Y_new_tasks}
     if test is None:
         return new
+    encoder = None
+    if reading["encode"]:
+        from averagefair.people.encoder import TableEncoder
+
+        # The encoder of the models, so that errors come before anything is learned.
+        with people.naming_cells():
+            encoder = TableEncoder().fit(people.X)
     others = read_training_input(
         test,
         labels=test_labels,
@@ -393,9 +420,12 @@ def _held_out(
         new_tasks=people.new_task_names,
         id_column=id_column,
         exact=True,
+        **(reading | {"encode": encoder or False}),
     )
     _refuse_known(people, others)
-    new |= {"X_new": others.X, "Y_new_people": others.Y}
+    with others.naming_cells():
+        X_new = others.X if encoder is None else encoder.table(others.X)
+    new |= {"X_new": X_new, "Y_new_people": others.Y}
     return new if others.Y_new_tasks is None else new | {"Y_new_both": others.Y_new_tasks}
 
 

@@ -61,13 +61,59 @@ MATCH = "a column name or a pattern such as 'task_*'; repeatable"
 Data = Annotated[
     str,
     typer.Argument(
-        help="Table of people, CSV or Parquet; - is standard input.", show_default=False
+        help="Table of people: CSV, Parquet or Excel (people.xlsx#Sheet); - is standard input.",
+        show_default=False,
     ),
 ]
 Tasks = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
-        "--tasks", "-t", metavar="COLUMNS", help=f"Label columns (0, 1 or blank): {MATCH}."
+        "--tasks",
+        "-t",
+        metavar="COLUMNS",
+        help=f"Label columns (0, 1 or blank): {MATCH}. With --long: tasks; default: all.",
+        show_default=False,
+    ),
+]
+Positive = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--positive",
+        metavar="WORD",
+        help="Word that means 1, such as yes; every other word means 0. Repeatable. Default: "
+        "labels are 0 and 1.",
+        show_default=False,
+    ),
+]
+Encode = Annotated[
+    bool,
+    typer.Option(
+        "--encode",
+        help="Encode words, dates and blanks among the features as numbers. The model stores how, "
+        "so that `predict` reads the same columns.",
+    ),
+]
+LONG = "Labels as a long table"
+Long = Annotated[
+    bool,
+    typer.Option(
+        "--long",
+        help="The table of --labels has a row for each person and task.",
+        rich_help_panel=LONG,
+    ),
+]
+Person = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with the person's id.", rich_help_panel=LONG),
+]
+Task = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with the task.", rich_help_panel=LONG),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN", help="Column with the label: 0, 1 or blank.", rich_help_panel=LONG
     ),
 ]
 SomeTasks = Annotated[
@@ -85,7 +131,7 @@ Features = Annotated[
         "--features",
         "-f",
         metavar="COLUMNS",
-        help=f"Feature columns (numbers): {MATCH}. Default: all other columns.",
+        help=f"Feature columns (numbers; any with --encode): {MATCH}. Default: all other columns.",
     ),
 ]
 Ignore = Annotated[
@@ -231,6 +277,15 @@ Extendable = Annotated[
         "people's data.",
     ),
 ]
+Evidence = Annotated[
+    str | None,
+    typer.Option(
+        "--evidence",
+        metavar="FOLDER",
+        help="Folder to write for a regulator or a reviewer: figures as JSON, a card of one page, "
+        "the report, hashes. It names nobody. `averagefair evidence FOLDER` checks it.",
+    ),
+]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Confidence = Annotated[float, typer.Option(help="Confidence of intervals and bounds.")]
 CheckpointFolder = Annotated[
@@ -362,7 +417,7 @@ def check_model(path: str, inputs: Sequence[str | None]) -> None:
     """Refuse an output that cannot be written, or that has the name of a table or page."""
     if path == STREAM:
         raise InputError("a model is not text: name a file, e.g. -o fair.model.")
-    if path.lower().endswith((*TABLES, ".html", ".json")):
+    if path.lower().endswith((*TABLES, ".xlsx", ".html", ".json")):
         raise InputError(
             f"{path} is a name for a table or page, but the output is a model. Name it e.g. "
             "fair.model."

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from averagefair._util.text import counted
 from averagefair.cli import options as given
 from averagefair.cli.console import answer
+from averagefair.cli.encoding import encoder_columns
+from averagefair.cli.training_input import naming_cells, raw_table
 from averagefair.files.reading import STREAM
 from averagefair.files.streaming import FileBlocks
 from averagefair.files.writing import TABLES, check_output, writing_table
@@ -53,13 +55,18 @@ def predict(
     found = read_model(model, trusted=trust or ())
     classifiers = found.classifiers
     id_column = id_column or found.id_column
-    names, people, ones = classifiers.feature_names, 0, 0.0
+    encoder, people, ones = classifiers.encoder, 0, 0.0
+    names = classifiers.feature_names if encoder is None else encoder_columns(encoder)
     with writing_table(output) as write:
         for part in FileBlocks(data).by(id_column):
             if names is None:  # the model was fitted on an array: take features in their order
                 names = tuple(part.others([*classifiers.task_names]))
-            numbers = part.numbers(part.require(names, "the model's feature"))
-            X = Table(numbers, tuple(names), None)
+            part.require(names, "the model's feature")
+            if encoder is None:
+                X = Table(part.numbers(names), tuple(names), None)
+            else:
+                with naming_cells(part):
+                    X = encoder.table(raw_table(part, names, encoder))
             cells: NDArray[Any] = (
                 classifiers.decision_probability(X)
                 if probabilities

@@ -13,6 +13,7 @@ from averagefair._util.text import figure, percent, plain
 from averagefair.auditing import Audit
 from averagefair.auditing.chance import ChanceTest
 from averagefair.auditing.groups import Groups
+from averagefair.auditing.rules import Rules
 from averagefair.game.rates import spoken
 from averagefair.showing.drawing import thin
 
@@ -22,6 +23,8 @@ MOST_POINTS = 200
 MOST_BYTES = 8_000_000
 """The largest size of the table of people; a longer table keeps the worst-off people that fit."""
 MOST_GROUPS = 40
+MOST_COUNTS = 8
+"""Rows of the table of systemic failure."""
 NUMBERS = 45  # a person's numbers take at most this many bytes
 
 
@@ -92,7 +95,7 @@ def _people(audit: Audit, rows: NDArray[np.intp]) -> dict[str, Any]:
     """Return the table of people, worst off first, as many as fit."""
     people = audit.people
     names = plain(people.name[rows].tolist())
-    sizes = np.array([_size(name) + NUMBERS for name in names])
+    sizes = np.array([size_of_name(name) + NUMBERS for name in names])
     listed = int(np.searchsorted(np.cumsum(sizes), MOST_BYTES, side="right"))
     rows = rows[:listed]
     return {
@@ -110,7 +113,7 @@ def _people(audit: Audit, rows: NDArray[np.intp]) -> dict[str, Any]:
     }
 
 
-def _size(name: Any) -> int:
+def size_of_name(name: Any) -> int:
     """Return the size of a name on the page, in bytes; <, > and & take six bytes each."""
     text = json.dumps(in_html(name) if isinstance(name, str) else name, ensure_ascii=False)
     return len(text.encode()) + 5 * sum(text.count(sign) for sign in "<>&")
@@ -141,7 +144,8 @@ def _group(view: Groups) -> dict[str, Any]:
     if listed.size > MOST_GROUPS:
         listed = np.argsort(-np.nan_to_num(view.mean, nan=-1.0), kind="stable")[:MOST_GROUPS]
     names, people = [view.name[group] for group in listed], view.people[listed]
-    numbers = [getattr(view, name)[listed] for name in ("mean", "lowest", "highest", "sigma")]
+    columns = ("mean", "low", "high", "lowest", "highest", "sigma")
+    numbers = [getattr(view, name)[listed] for name in columns]
     # For learned tasks (the model's training tasks) the true rates' standard deviation is unknown.
     shown = numbers[:-1] if np.isnan(view.variance).all() else numbers
     rows = zip(
@@ -154,12 +158,52 @@ def _group(view: Groups) -> dict[str, Any]:
         "attribute": view.attribute,
         "name": names,
         "people": people,
-        **dict(zip(("mean", "lowest", "highest", "sigma"), np.round(numbers, 4), strict=True)),
+        **dict(zip(columns, np.round(numbers, 4), strict=True)),
         "rows": [list(row) for row in rows],
         "statement": view.statement(),
         "ungrouped": view.ungrouped,
         "total": len(view.name),
     }
+
+
+def systemic_rows(audit: Audit) -> list[list[str]]:
+    """Return a few rows of the table of systemic failure, spread over all its counts.
+
+    The columns are k, the observed share of the people with k or more wrong decisions, its interval
+    (not for learned tasks), and the share under independent mistakes.
+    """
+    found = audit.systemic
+    if not found.k.size:
+        return []
+    few = np.linspace(0, found.k.size - 1, MOST_COUNTS).round().astype(int)
+    shown = np.unique([*few, found.many])
+    out = []
+    for row in shown:
+        interval = f"{_share(found.low[row])} to {_share(found.high[row])}"
+        cells = [f"{found.k[row]:,}", _share(found.observed[row])]
+        cells += [] if audit.learned_tasks else [interval]
+        out.append([*cells, _share(found.expected[row])])
+    return out
+
+
+def _share(value: float) -> str:
+    return "unknown" if np.isnan(value) else f"{100 * value:.1f}%"
+
+
+def rule_rows(rules: Rules) -> list[list[str]]:
+    """Return the rules as a table: who, people, share, rate, others, difference, its interval."""
+    return [
+        [
+            rule.text,
+            f"{rule.people:,}",
+            f"{rule.share:.0%}",
+            figure(rule.rate.value),
+            figure(rule.others.value),
+            figure(rule.difference.value, 3, "+"),
+            f"{figure(rule.difference.low, 3, '+')} to {figure(rule.difference.high, 3, '+')}",
+        ]
+        for rule in rules
+    ]
 
 
 def audit_figures(audit: Audit) -> list[dict[str, str]]:
@@ -189,6 +233,7 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
     if audit.learned_tasks:
         meaning = "Standard deviation of the rates, as observed on these tasks."
         return [*always, _figure("sd", "Observed SD", figure(dispersion.sd, 4), meaning)]
+    equal = audit.equal_exposure
     return [
         *always,
         _figure(
@@ -208,6 +253,19 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
             if not np.isnan(dispersion.upper)
             else "Standard deviation of the true rates, with the noise removed. It has no bound; "
             "the notes say why.",
+        ),
+        *(
+            []
+            if equal is None
+            else [
+                _figure(
+                    "equal_exposure",
+                    "SD at equal exposure",
+                    figure(equal.dispersion.sigma, 4),
+                    "The same, if everybody had met the same tasks. Chance test: "
+                    f"{_p(equal.chance.p)}.",
+                )
+            ]
         ),
         _figure(
             "reliability",

@@ -20,15 +20,22 @@ from importlib import resources
 from typing import Any
 
 from averagefair._util.names import in_html
-from averagefair._util.text import percent, plain
+from averagefair._util.text import counted, percent, plain
 from averagefair._util.versions import versions
 from averagefair.auditing import Audit
 from averagefair.auditing.assessment import Assessment
+from averagefair.auditing.rules import Rules
 from averagefair.errors import InputError, extra
 from averagefair.evaluation.generalisation import Generalisation, same_curve
 from averagefair.frontier import Frontier
 from averagefair.game.rates import spoken
-from averagefair.showing.report.audit_data import audit_data, audit_figures, exchangeability_words
+from averagefair.showing.report.audit_data import (
+    audit_data,
+    audit_figures,
+    exchangeability_words,
+    rule_rows,
+    systemic_rows,
+)
 from averagefair.showing.report.frontier_data import (
     CORNERS,
     corner_tables,
@@ -126,7 +133,7 @@ def frontier_report(
         blocks["audit-data"] = audit_data(audit)
         context["audit"] = _audit_context(audit, blocks["audit-data"])
     scripts = ["charts.js", "tables.js", "frontier.js", "audit.js"]
-    return _page("frontier.html", context, blocks, scripts, _settings(curve), settings)
+    return make_page("frontier.html", context, blocks, scripts, _settings(curve), settings)
 
 
 def _other_curve(
@@ -144,7 +151,11 @@ def _other_curve(
 
 
 def audit_report(
-    audit: Audit, *, title: str | None = None, settings: Mapping[str, Any] | None = None
+    audit: Audit,
+    *,
+    title: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    rules: Rules | None = None,
 ) -> str:
     """Return a page about an audit, as the text of one HTML file.
 
@@ -154,6 +165,8 @@ def audit_report(
     title : str, optional
     settings : mapping, optional
         How to make the report again (files, options, a command line), shown as given.
+    rules : Rules, optional
+        Rules on features that say who has high rates, from :meth:`Audit.who`.
 
     Examples
     --------
@@ -166,11 +179,11 @@ def audit_report(
     blocks = {"audit-data": audit_data(audit)}
     context = {
         "title": title or f"Audit of individual {spoken(audit.rate)} rates",
-        "audit": _audit_context(audit, blocks["audit-data"]),
+        "audit": _audit_context(audit, blocks["audit-data"], rules),
     }
     scripts = ["charts.js", "tables.js", "audit.js"]
     own = {"rate": spoken(audit.rate), "confidence": audit.confidence, "seed": audit.seed}
-    return _page("audit.html", context, blocks, scripts, own, settings)
+    return make_page("audit.html", context, blocks, scripts, own, settings)
 
 
 def story_report(
@@ -205,7 +218,7 @@ def story_report(
         for name, image in images.items()
     }
     context = {"title": title, "lead": lead, "sections": sections, "images": drawn}
-    return _page("story.html", context, {}, [], {}, settings)
+    return make_page("story.html", context, {}, [], {}, settings)
 
 
 def _settings(curve: Frontier) -> dict[str, Any]:
@@ -230,7 +243,9 @@ def _check_audit(audit: Any, *, optional: bool = False) -> None:
         raise InputError(f"`audit` must be a result of audit(); got {type(audit).__name__}.")
 
 
-def _audit_context(audit: Audit, data: dict[str, Any]) -> dict[str, Any]:
+def _audit_context(
+    audit: Audit, data: dict[str, Any], rules: Rules | None = None
+) -> dict[str, Any]:
     head, *paragraphs = audit.summary().splitlines()
     return {
         "head": head,
@@ -245,6 +260,10 @@ def _audit_context(audit: Audit, data: dict[str, Any]) -> dict[str, Any]:
         "learned": audit.learned_tasks,
         "exchangeability": exchangeability_words(audit),
         "groups": data["groups"],
+        "systemic": systemic_rows(audit),
+        "systemic_words": audit.systemic.statement(),
+        "rules": None if rules is None else rule_rows(rules),
+        "rules_tried": None if rules is None else counted(rules.tried, "candidate"),
         "level": percent(audit.confidence),
         "asked": None
         if audit.assessment is None
@@ -264,7 +283,7 @@ def _who(beta: float) -> str:
     return "Everybody" if beta == 0 else f"All but {percent(beta)}"
 
 
-def _page(
+def make_page(
     template: str,
     context: dict[str, Any],
     blocks: dict[str, dict[str, Any]],

@@ -62,11 +62,12 @@
     const places = rows.map((_, k) => k);
     chart(box, () => ({
       label: `By ${view.attribute}: the mean rate of each group, and its lowest and highest individual rate.`,
-      x: [0, Math.max(0.05, domain([view.highest, view.mean], 0.04)[1])], y: [rows.length - 0.5, -0.5],
+      x: [0, Math.max(0.05, domain([view.highest, view.mean, view.high], 0.04)[1])], y: [rows.length - 0.5, -0.5],
       rows, height: 60 + 30 * rows.length, xLabel: `${data.rate} rate`,
       layers: [
         { type: "ranges", low: view.lowest, high: view.highest, tone: "orange", name: "lowest to highest individual rate" },
         { type: "rule", at: data.mean, tone: "ink", dash: "2 3", name: "mean of all people" },
+        { type: "ranges", low: view.low.map((low) => low === null ? null : Math.max(0, low)), high: view.high, tone: "blue", thin: true, name: `${percent(data.confidence)} CI of the mean` },
         { type: "marks", x: view.mean, y: places, mark: "big", tone: "blue", name: "mean of the group" },
       ],
     }));

@@ -55,6 +55,18 @@ function ticks(low, high, parts) {
   return out;
 }
 
+// Returns names at 1, 2, ..., as many of them as there is room for.
+const LONG_TICK = 12;
+function namedTicks(names, room) {
+  const short = names.map((name) => {
+    const letters = Array.from(name);
+    return letters.length > LONG_TICK ? `${letters.slice(0, LONG_TICK - 1).join("")}…` : name;
+  });
+  const widest = 7 * Math.max(1, ...short.map((name) => name.length)) + 14;
+  const step = Math.max(1, Math.ceil(widest * names.length / room));
+  return short.map((name, k) => [k + 1, name]).filter((_, k) => k % step === 0);
+}
+
 // Returns the range of all known numbers, with a margin.
 function domain(lists, margin = 0.06) {
   const known = lists.flat().filter((value) => value !== null && value !== undefined);
@@ -136,7 +148,9 @@ function drawAxes(root, spec, frame, x, y, yTicks, height) {
     const letters = Array.from(name); // keeps surrogate pairs whole
     label.textContent = letters.length > room ? `${letters.slice(0, Math.max(1, room - 1)).join("")}…` : name;
   });
-  for (const [value, text] of ticks(...spec.x, Math.max(2, (frame.right - frame.left) / 62))) {
+  const across = spec.xNames ? namedTicks(spec.xNames, frame.right - frame.left)
+    : ticks(...spec.x, Math.max(2, (frame.right - frame.left) / 62));
+  for (const [value, text] of across) {
     svg("line", { x1: x(value), x2: x(value), y1: frame.bottom, y2: frame.bottom + 4, class: "axis" }, axes);
     const said = spec.xWhole ? count(Number(text)) : text;
     const near = x(value) + 3.5 * said.length > frame.right + 22; // a centred label would be clipped
@@ -227,7 +241,8 @@ const LAYERS = {
   },
   // Draws a vertical bar from low to high at each x.
   sticks(layer, { inside, x, y }) {
-    const parts = layer.x.map((at, k) => `M${x(at).toFixed(1)} ${y(layer.low[k]).toFixed(1)}V${y(layer.high[k]).toFixed(1)}`);
+    const parts = layer.x.map((at, k) => layer.low[k] === null || layer.high[k] === null ? ""
+      : `M${x(at).toFixed(1)} ${y(layer.low[k]).toFixed(1)}V${y(layer.high[k]).toFixed(1)}`);
     const apart = layer.x.length > 1 ? x(layer.x[1]) - x(layer.x[0]) : 4;
     svg("path", { d: parts.join(""), class: `stick stroke-${layer.tone}`, "stroke-width": Math.min(2, 0.45 * apart) }, inside);
   },
@@ -235,7 +250,7 @@ const LAYERS = {
   ranges(layer, { inside, x, y }) {
     layer.low.forEach((low, k) => {
       if (low === null) return;
-      svg("path", { d: `M${x(low).toFixed(1)} ${y(k)}H${x(layer.high[k]).toFixed(1)}`, class: `range stroke-${layer.tone}` }, inside);
+      svg("path", { d: `M${x(low).toFixed(1)} ${y(k)}H${x(layer.high[k]).toFixed(1)}`, class: `range stroke-${layer.tone}${layer.thin ? " thin" : ""}` }, inside);
     });
   },
   bars(layer, { inside, x, y }) {
@@ -282,7 +297,7 @@ function legend(layers) {
     } else if (layer.type === "sticks") {
       svg("path", { d: "M9 0V12M15 0V12M21 0V12", class: `stick stroke-${layer.tone}`, "stroke-width": 1.5 }, sample);
     } else if (layer.type === "ranges") {
-      svg("path", { d: "M1 6H29", class: `range stroke-${layer.tone}` }, sample);
+      svg("path", { d: "M1 6H29", class: `range stroke-${layer.tone}${layer.thin ? " thin" : ""}` }, sample);
     } else if (layer.type !== "marks") {
       svg("line", { x1: 1, x2: 29, y1: 6, y2: 6, class: `line stroke-${layer.tone}${layer.thin ? " thin" : ""}`, "stroke-dasharray": layer.dash || "" }, sample);
     }
