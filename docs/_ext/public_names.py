@@ -13,6 +13,7 @@ from sphinx.util import logging
 MODULES = (
     "averagefair",
     "averagefair.datasets",
+    "averagefair.evidence",
     "averagefair.experiments",
     "averagefair.export",
     "averagefair.files",
