@@ -7,6 +7,7 @@ import pytest
 
 from averagefair import (
     AverageFairClassifier,
+    ColumnGeneration,
     FirstLook,
     NothingToFixWarning,
     RegressionOracle,
@@ -81,7 +82,8 @@ def test_too_few_people_or_tasks_are_not_looked_at(shape):
 
 def test_the_look_can_be_left_out_and_changes_no_fit():
     X, Y = unalike(4)
-    model = AverageFairClassifier(alpha=0.1, oracle=RegressionOracle(), random_state=0)
+    few = ColumnGeneration(max_rounds=5, mapping_rounds=2)
+    model = AverageFairClassifier(0.1, oracle=RegressionOracle(), solver=few, random_state=0)
     seen = model.fit(X, Y).individual_rates_
     model.set_params(look_first=False).fit(X, Y)
     assert model.first_look_ is None

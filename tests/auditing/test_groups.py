@@ -121,7 +121,9 @@ def test_later_tasks_of_the_same_labels_are_audited():
     fitted, twins = model(alpha=0.3).fit(X, Y), [0, 1, 0]
     held = fitted.extend(people(seed=4, m=8)[1][:, twins])
     found = fitted.audit(NEW, LATER[:, twins], classifiers=held)
-    alone = audit(LATER[:, twins], held.decision_probability(NEW), alpha=0.3, beta=0.0)
+    assert len(set(held.task_names)) == 3
+    options = {"alpha": 0.3, "beta": 0.0, "task_names": held.task_names}
+    alone = audit(LATER[:, twins], held.decision_probability(NEW), **options)
     assert_same_audit(found, alone)
     named = fitted.audit(NEW, LATER[:, twins], classifiers=held, task_names=["a", "b", "c"])
     assert named.tasks.name == ("a", "b", "c")

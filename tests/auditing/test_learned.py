@@ -208,7 +208,7 @@ def tables(tmp_path):
 
 def test_gates_judge_what_was_observed(tables):
     learn = ("people.csv", "--tasks", "t*", "--id", "id", "--alpha", ALPHA, "-o", "fair.model")
-    run(tables, "fit", *learn, "--max-rounds", 20, code=None)
+    run(tables, "fit", *learn, "--oracle", "regression", "--max-rounds", 5, code=None)
     run(tables, "predict", "fair.model", "new.csv", "--probabilities", "-o", "chances.csv")
     judge = ("audit", "new.csv", "chances.csv", "--tasks", "t*", "--id", "id", "--learned-tasks")
     told = json.loads(run(tables, *judge, "--json").out)
@@ -219,8 +219,8 @@ def test_gates_judge_what_was_observed(tables):
     ):
         gate = (*judge, "--fail-on", asked, "--fail-above")
         out = run(tables, *gate, reached - 0.001, code=1).out
-        assert out.splitlines()[-1].startswith(judged)
-        assert "as observed on learned tasks" in out
+        assert out.splitlines()[-1].startswith(f"FAIL: {judged} ")
+        assert "as observed" in out.splitlines()[-1]
         assert f"replaces {asked})" in " ".join(out.split())
         said = json.loads(run(tables, *gate, reached + 0.001, "--json").out)
         assert (said["fail_on"], said["figure"]) == (judged, pytest.approx(reached))
@@ -231,6 +231,7 @@ def test_gates_judge_what_was_observed(tables):
 
 def test_the_curve_on_the_command_line(tables):
     asked = ("--tasks", "t*", "--id", "id", "--alphas", "0.1,0.2", "--test", "new.csv")
+    asked += ("--oracle", "regression", "--decisions", "drawn")
     more = ("--max-rounds", 5, "-o", "curve.html")
     out = " ".join(run(tables, "frontier", "people.csv", *asked, *more, code=None).out.split())
     assert "noise alone" not in out

@@ -23,7 +23,7 @@ from benchmarks.audit.simulation import (
 )
 from benchmarks.common import write_section
 
-SHORT = 250
+SHORT = 150
 ERRORS = 4.0
 CASES = (
     Case("equal, tasks very unlike", COMPLETE, ERROR),

@@ -32,6 +32,7 @@ from tests.support.experiment_judges import DATA, needs_data, published_rows
 from tests.support.judges import plain_rates
 
 LIBRARIES = ["torch", "array_api_strict", "cupy"]
+LONG = pytest.mark.long
 
 
 def known(library):
@@ -49,7 +50,7 @@ def xp(request):
 
 @pytest.fixture(scope="module")
 def people():
-    return make_synthetic(n=120, m=30, n_holdout=40, m_holdout=6, random_state=1)
+    return make_synthetic(n=60, m=16, n_holdout=40, m_holdout=6, random_state=1)
 
 
 def with_blanks(labels):
@@ -60,15 +61,24 @@ def with_blanks(labels):
 
 
 ROWS = list(published_rows().values())
-SOME_ROWS = [
-    pytest.param(row, marks=() if place in (0, 4, len(ROWS) - 1) else pytest.mark.long)
-    for place, row in enumerate(ROWS)  # NumPy runs them all in tests/paper
+QUICK_ROWS = {("torch", 0), ("array_api_strict", 4), ("cupy", 0)}
+PUBLISHED = [
+    pytest.param(
+        library,
+        row,
+        # NumPy runs them all in tests/paper.
+        marks=() if (library, place) in QUICK_ROWS else LONG,
+        id=f"{library}-alpha={row['alpha']}",
+    )
+    for library in LIBRARIES
+    for place, row in enumerate(ROWS)
 ]
 
 
 @needs_data
-@pytest.mark.parametrize("row", SOME_ROWS, ids=[f"alpha={row['alpha']}" for row in ROWS])
-def test_published_runs_are_reproduced(xp, row):
+@pytest.mark.parametrize(("library", "row"), PUBLISHED)
+def test_published_runs_are_reproduced(library, row):
+    xp = known(library)
     split = communities_split(load_communities(DATA))
     solver = ExponentiatedGradient.published(max_rounds=1000)
     model = AverageFairClassifier(alpha=row["alpha"], solver=solver)
@@ -106,13 +116,28 @@ def test_a_run_is_numpys(xp, people, rate, blanks, solver):
     np.testing.assert_allclose(there.history_["spread"], here.history_["spread"], atol=1e-12)
 
 
+REQUESTS = {"all": {}, "beta": {"beta": 0.1}, "influence": {"max_influence": 5.0}}
+# For each request one rate, and for each rate one request; the others are long.
+QUICK = {("all", 0), ("beta", 1), ("influence", 2)}
+
+
 @pytest.mark.parametrize(
-    "request_", [{}, {"beta": 0.1}, {"max_influence": 5.0}], ids=["all", "beta", "influence"]
+    ("library", "rate", "request_"),
+    [
+        pytest.param(
+            *(library, rate, options),
+            marks=() if (name, place) in QUICK or library != "array_api_strict" else LONG,
+            id=f"{library}-{rate}-{name}",
+        )
+        for library in LIBRARIES
+        for place, rate in enumerate(RATES)
+        for name, options in REQUESTS.items()
+    ],
 )
-@pytest.mark.parametrize("rate", RATES, ids=str)
-def test_column_generation_keeps_its_promise(xp, people, rate, request_):
+def test_column_generation_keeps_its_promise(library, people, rate, request_):
     """Checked from the labels and the chances alone, because ties may be broken differently."""
-    enough = 25 if isinstance(rate, str) else 50  # enough for about the same result
+    xp = known(library)
+    enough = 15 if isinstance(rate, str) else 30  # enough for about the same result
     solver = ColumnGeneration(max_rounds=5 if request_ else enough, mapping_rounds=2)
     options = {"rate": rate, "solver": solver, "decisions": "drawn", "random_state": 0}
     model = AverageFairClassifier(alpha=0.1, **options, **request_)
@@ -128,6 +153,20 @@ def test_column_generation_keeps_its_promise(xp, people, rate, request_):
         assert np.nanmax(np.ptp(rates, axis=0)) <= 0.2 + 1e-6
 
 
+def rows_for_libraries(rows, alone):
+    """Return all rows for all libraries; the strict one, which is slow, runs one row quickly."""
+    return [
+        pytest.param(
+            library,
+            *row,
+            marks=LONG if library == "array_api_strict" and row != alone else (),
+            id="-".join(map(str, (library, *row))),
+        )
+        for library in LIBRARIES
+        for row in rows
+    ]
+
+
 PROMISES = [
     *(Cap(0.4), Cap(0.3, beta=0.1), Cap(0.4, no_harm=0.1), Minimax(levels=2)),
     *(WorstOff(0.1), WorstOff(0.1, max_rate=0.45), WorstOff(0.1, no_harm=0.02)),
@@ -138,14 +177,17 @@ PROMISES = [
 # Few rounds are enough to compare two runs, and may miss a promise.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("promise", "rate"),
-    [
-        *((promise, "error") for promise in PROMISES[::2]),
-        *((promise, ["false_positive", "false_negative"]) for promise in PROMISES[1::4]),
-    ],
-    ids=str,
+    ("library", "promise", "rate"),
+    rows_for_libraries(
+        [
+            *((promise, "error") for promise in PROMISES[::2]),
+            *((promise, RATES[2]) for promise in PROMISES[1::4]),
+        ],
+        alone=(PROMISES[1], RATES[2]),
+    ),
 )
-def test_every_promise_is_solved_as_in_numpy(xp, people, rate, promise):
+def test_every_promise_is_solved_as_in_numpy(library, people, promise, rate):
+    xp = known(library)
     # Minimax finds several programs, one after the other.
     most = 40 if isinstance(promise, Minimax) else 15
     solver = ColumnGeneration(max_rounds=most, mapping_rounds=2)
@@ -165,10 +207,13 @@ def test_every_promise_is_solved_as_in_numpy(xp, people, rate, promise):
     assert there.certificate_.reached == pytest.approx(here.certificate_.reached, abs=0.05)
 
 
-@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.parametrize(
+    ("library", "rate"), rows_for_libraries([(rate,) for rate in RATES], alone=(RATES[2],))
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_fixed_decisions_are_numpys(xp, people, rate):
+def test_fixed_decisions_are_numpys(library, people, rate):
     """The solver's answers are the same, so the choice among them is the same too."""
+    xp = known(library)
     labels = with_blanks(people.Y)
     solver = ExponentiatedGradient.published(15)
     options = {"rate": rate, "solver": solver, "decisions": "fixed", "random_state": 0}
@@ -188,8 +233,10 @@ def test_fixed_decisions_are_numpys(xp, people, rate):
     np.testing.assert_array_equal(later.predict(people.X_new), expected.predict(people.X_new))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_answers_come_where_the_question_is(xp, people):
-    model = AverageFairClassifier(alpha=0.1, random_state=0).fit(
+    solver = ColumnGeneration(max_rounds=5, mapping_rounds=2)
+    model = AverageFairClassifier(alpha=0.1, solver=solver, random_state=0).fit(
         xp.asarray(people.X), xp.asarray(people.Y)
     )
     new = xp.asarray(people.X_new)
@@ -203,8 +250,11 @@ def test_answers_come_where_the_question_is(xp, people):
     assert score == pytest.approx(model.score(people.X_new, people.Y_new_people))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_held_out_figures_and_curves_are_numpys(xp, people):
-    curve = frontier(xp.asarray(people.X), xp.asarray(people.Y), [0.1, 0.2], random_state=0)
+    solver = ColumnGeneration(max_rounds=5, mapping_rounds=2)
+    options = {"oracle": RegressionOracle(), "solver": solver, "random_state": 0}
+    curve = frontier(xp.asarray(people.X), xp.asarray(people.Y), [0.1, 0.2], **options)
     test = held_out(
         curve.model(0.1),
         X_new=xp.asarray(people.X_new),
@@ -225,8 +275,11 @@ def test_held_out_figures_and_curves_are_numpys(xp, people):
     np.testing.assert_allclose(found.people.rate, rates, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_saved_model_is_numpys(xp, people, tmp_path):
-    model = AverageFairClassifier(alpha=0.1, random_state=0, dtype="float32").fit(
+    solver = ColumnGeneration(max_rounds=5, mapping_rounds=2)
+    options = {"oracle": RegressionOracle(), "solver": solver, "dtype": "float32"}
+    model = AverageFairClassifier(alpha=0.1, random_state=0, **options).fit(
         xp.asarray(people.X), xp.asarray(people.Y)
     )
     save(model, tmp_path / "fair.model", extendable=True)
@@ -242,7 +295,9 @@ def test_a_saved_model_is_numpys(xp, people, tmp_path):
 def test_libraries_do_not_mix(xp, people):
     with pytest.raises(InputError, match=r"one library, on one device; X is .*, Y is NumPy"):
         AverageFairClassifier().fit(xp.asarray(people.X), people.Y)
-    model = AverageFairClassifier(alpha=0.2, random_state=0).fit(people.X, people.Y)
+    solver = ExponentiatedGradient.published(5)
+    model = AverageFairClassifier(alpha=0.2, solver=solver, random_state=0)
+    model.fit(people.X, people.Y)
     with pytest.raises(InputError, match="the training sample is NumPy"):
         model.extend(xp.asarray(people.Y_new_tasks))
 

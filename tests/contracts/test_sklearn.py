@@ -127,6 +127,7 @@ PARAMETERS = {
     "promise": Minimax(),
     "look_first": False,
     "decisions": "drawn",
+    "encode": True,
 }
 
 

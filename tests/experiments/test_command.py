@@ -37,6 +37,7 @@ from tests.support.experiment_jobs import write_trial
 from tests.support.experiment_judges import plain_digest, table_digest
 from tests.support.experiment_runs import (
     COMMUNITIES,
+    SMALL,
     SYNTHETIC,
     at_a_terminal,
     fixture_communities,  # noqa: F401
@@ -241,7 +242,8 @@ def test_a_table_that_was_changed_is_not_taken_for_the_one_written(tmp_path):
 @pytest.fixture(scope="module")
 def again(tmp_path_factory):
     folder = tmp_path_factory.mktemp("again")
-    code, out, shown = at_a_terminal(folder, "synthetic", "--quick", "--jobs", "2", "-o", "twice")
+    args = ("synthetic", "--quick", "--jobs", "2", "-o", "twice")
+    code, out, shown = at_a_terminal(folder, *args, program=SMALL)
     assert code == 0, shown
     return folder / "twice", out, shown
 

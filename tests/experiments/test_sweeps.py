@@ -13,7 +13,7 @@ from tests.support.experiment_judges import PublishedGame, free_of_charge, half_
 from tests.support.judges import plain_error, plain_rates
 
 PUBLISHED, COLUMNS = SOLVERS
-ROUNDS = 40
+ROUNDS = 20
 RUN = {"allowed", "reached_spread", "reached_error", "rounds", "columns", "oracle_calls", "seconds"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

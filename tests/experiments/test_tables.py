@@ -124,8 +124,8 @@ def test_exceptions_that_a_solver_cannot_make_are_refused(exceptions):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_solver_made_for_one_slack_has_a_curve_of_that_alone():
     people = make_synthetic(10, 4)
-    solver = ExponentiatedGradient.from_theory(alpha=0.1, nu=1.0, n=10, tol=2.0)
-    (point,) = frontier(people.X, people.Y, [0.2], solver=solver)
-    assert point.value == 0.2
+    solver = ExponentiatedGradient.from_theory(alpha=0.2, nu=1.0, n=10, tol=2.0)
+    (point,) = frontier(people.X, people.Y, [0.4], solver=solver)
+    assert point.value == 0.4
     with pytest.raises(InputError, match="slack"):
         frontier(people.X, people.Y, [0.1, 0.2], solver=solver)

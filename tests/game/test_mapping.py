@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from averagefair import (
     AverageFairClassifier,
+    ColumnGeneration,
     DegenerateTaskWarning,
     InputError,
     Mixture,
@@ -501,7 +502,8 @@ def test_a_model_keeps_its_people_but_neither_their_labels_nor_the_callers_array
 def test_one_draw_for_each_task_is_within_the_bound_of_the_mixture():
     """One draw for each task decides for everybody; the bound over n people holds in 95%."""
     people = make_synthetic(n=60, m=40, random_state=4)
-    model = AverageFairClassifier(alpha=0.01, decisions="drawn", random_state=0)
+    few = ColumnGeneration(max_rounds=20, mapping_rounds=2)
+    model = AverageFairClassifier(alpha=0.01, solver=few, decisions="drawn", random_state=0)
     mix = model.fit(people.X, people.Y).classifiers_
     bound = theory.draws_deviation(60, 40, 1, 0.05)
     far = []

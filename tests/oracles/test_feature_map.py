@@ -1,6 +1,5 @@
 """Feature maps: a model with a map equals a model of features mapped by hand, in every use."""
 
-import logging
 import pickle
 import stat
 import zipfile
@@ -49,17 +48,20 @@ from averagefair import (
 )
 from averagefair.persistence.container import digest
 from averagefair.showing.report import frontier_report
-from tests.support.cli_runs import Forks, read, write
+from tests.support.cli_runs import (
+    fixture_map_forks,  # noqa: F401
+    read,
+    write,
+)
 from tests.support.model_files import contents
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Dask's own threads and sockets
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::averagefair.UndefinedRateWarning"),
 ]
 
 N, M, D, LATER = 90, 10, 3, 3
-QUICK, LINEAR = ColumnGeneration(max_rounds=6), RegressionOracle()
+QUICK, LINEAR = ColumnGeneration(max_rounds=4, mapping_rounds=2), RegressionOracle()
 
 
 def curved(n, seed, blanks=0.0):
@@ -421,7 +423,8 @@ class Doubling(TransformerMixin, BaseEstimator):
         return X * self.factor_
 
 
-def test_types_that_nobody_has_accepted_are_refused_by_name(tmp_path, forks):
+def test_types_that_nobody_has_accepted_are_refused_by_name(tmp_path, map_forks):
+    forks = map_forks
     path, mine = tmp_path / "fair.model", f"{__name__}.Doubling"
     one = fair(through(Doubling())).fit(X, Y)
     save(one, path)
@@ -499,19 +502,8 @@ def test_splines_whose_knots_do_not_fit_are_refused(tmp_path):
 # The command line
 
 
-class WarmForks(Forks):
-    """Forks that have also imported the modules that read and write maps."""
-
-    _SCRIPT = Forks._SCRIPT.replace("import gc,", "import skops.io, gc,")
-
-
-@pytest.fixture(scope="module")
-def forks():
-    with WarmForks() as found:
-        yield found
-
-
-def test_the_command_line(tmp_path, forks):
+def test_the_command_line(tmp_path, map_forks):
+    forks = map_forks
     names, tasks = ["a", "b", "c"], [f"task_{j}" for j in range(M)]
     later = [f"later_{j}" for j in range(LATER)]
     whole = np.nan_to_num(Y), np.nan_to_num(Y_LATER)
@@ -555,56 +547,6 @@ def test_the_command_line(tmp_path, forks):
     # With ten tasks, fixed decisions have rates in steps of 0.1: not every alpha can be kept.
     forks.run(tmp_path, *curve, "--alphas", "0.2,0.3", "-o", "r.html")
     forks.run(tmp_path, *fit, "--map", "stars", "-o", "no.model", code=2)
-
-
-# Dask
-
-
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,  # maps must be sent between processes
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-def test_a_cluster_answers_as_this_machine(client):
-    da = pytest.importorskip("dask.array", reason="dask is not installed")
-
-    def parts(array):
-        return da.from_array(array, chunks=(50, -1))
-
-    oracle = make_pipeline(SplineTransformer(), StandardScaler(), RegressionOracle())
-    few = {"solver": ExponentiatedGradient.published(4)}
-    here = fair(oracle, **few).fit(X, Y, sample_weight=WEIGHTS)
-    there = fair(oracle, **few).fit(parts(X), parts(Y), sample_weight=WEIGHTS)
-    assert there.error_ == pytest.approx(here.error_, abs=1e-9)
-    np.testing.assert_allclose(there.individual_rates_, here.individual_rates_, atol=1e-9)
-    wanted = here.decision_probability(X_NEW)
-    np.testing.assert_allclose(there.decision_probability(X_NEW), wanted)
-    np.testing.assert_allclose(there.decision_probability(parts(X_NEW)).compute(), wanted)
-    assert (there.predict(parts(X_NEW)).compute() == here.predict(X_NEW)).all()
-    later = here.extend(Y_LATER).decision_probability(X_NEW)
-    for labels in (Y_LATER, parts(Y_LATER)):
-        np.testing.assert_allclose(there.extend(labels).decision_probability(X_NEW), later)
-    assert there.score(parts(X_NEW), parts(Y_NEW)) == pytest.approx(here.score(X_NEW, Y_NEW))
-    found = held_out(there, X_new=X_NEW, Y_new_people=Y_NEW, Y_new_tasks=Y_LATER)
-    test = held_out(here, X_new=X_NEW, Y_new_people=Y_NEW, Y_new_tasks=Y_LATER)
-    np.testing.assert_allclose(found.people.rates, test.people.rates)
-    np.testing.assert_allclose(found.tasks.rates, test.tasks.rates)
-    broken = X.copy()
-    broken[60, 1] = -1.0
-    logs = through(FunctionTransformer(undefined_at_minus_one))
-    with pytest.raises(InputError, match="for row 60 of X it made nan"):
-        fair(logs).fit(parts(broken), parts(Y))
 
 
 def undefined_at_minus_one(people):

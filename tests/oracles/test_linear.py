@@ -361,7 +361,7 @@ class TestDefault:
 
     @staticmethod
     def on_new_people(people, oracle, alpha):
-        """Return the error, and the observed standard deviation of rates: the tasks were learned."""
+        """Return the error, and the observed deviation of rates: the tasks were learned."""
         options = {"oracle": oracle, "decisions": "drawn", "random_state": 0}
         model = AverageFairClassifier(alpha, **options).fit(people.X, people.Y)
         chances = model.decision_probability(people.X_new)

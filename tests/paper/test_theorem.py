@@ -57,9 +57,8 @@ def problem(seed, n=5, m=4):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("finite", "error"),
         ("stump", "false_positive"),
-        *(pytest.param("finite", kind, marks=pytest.mark.long) for kind in RATES[1:]),
+        *(pytest.param("finite", kind, marks=pytest.mark.long) for kind in RATES),
         *(pytest.param("stump", kind, marks=pytest.mark.long) for kind in RATES[::2]),
     ],
 )

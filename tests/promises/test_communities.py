@@ -37,13 +37,16 @@ def judged(split, promise):
     return model, error, rates
 
 
-@pytest.mark.parametrize(("cap", "most"), [(0.30, 0.197), (0.292, 0.211)])
+@pytest.mark.parametrize(
+    ("cap", "most"), [pytest.param(0.30, 0.197, marks=pytest.mark.long), (0.292, 0.211)]
+)
 def test_a_cap_costs_little(split, cap, most):
     _, error, rates = judged(split, Cap(cap))
     assert rates.max() <= cap + 1e-6
     assert error <= most
 
 
+@pytest.mark.long
 def test_the_least_cap(split):
     promise = Minimax()
     model, _, rates = judged(split, promise)
@@ -53,7 +56,11 @@ def test_the_least_cap(split):
 
 @pytest.mark.parametrize(
     "promise",
-    [Cap(0.45, no_harm=0.02), WorstOff(0.1, no_harm=0.02), Equal(0.2, no_harm=0.02)],
+    [
+        WorstOff(0.1, no_harm=0.02),
+        pytest.param(Cap(0.45, no_harm=0.02), marks=pytest.mark.long),
+        pytest.param(Equal(0.2, no_harm=0.02), marks=pytest.mark.long),
+    ],
     ids=repr,
 )
 def test_nobody_is_harmed(split, promise):

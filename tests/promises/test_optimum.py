@@ -29,9 +29,9 @@ from tests.support.promise_table import (
     objective,
 )
 
-FEW, MANY = 50, 3200
+FEW, MANY = 20, 3200
 # The choice of fixed decisions takes longer than the solution of so small a problem.
-FEW_FIXED = 10
+FEW_FIXED = 6
 # Within this of what is possible, a promise may be kept or refused.
 BORDER = 1e-5
 
@@ -99,8 +99,9 @@ def assert_says_the_least(promise, verdict, message):
 @pytest.mark.parametrize("harmless", [False, True], ids=["alone", "no harm"])
 @pytest.mark.parametrize("name", ROWS)
 def test_the_optimum_is_found_and_certified(name, harmless):
-    counts, _ = judge(name, harmless, range(FEW))
-    assert counts["solved"] > 0.6 * FEW
+    few = FEW // 2 if name == "minimax" else FEW  # minimax solves several programs for each
+    counts, _ = judge(name, harmless, range(few))
+    assert counts["solved"] > 0.6 * few
     if counts["impossible"] == 0 and (harmless or ROWS[name].impossible):
         # The draws must try what cannot be kept.
         counts, _ = judge(name, harmless, [next(impossible_seeds(name, harmless, FEW))])
@@ -134,6 +135,12 @@ def test_fixed_decisions_say_whether_they_keep_the_promise(name, harmless):
 def test_a_new_row_that_a_warm_start_breaks():
     # The interior-point method stalled there, and a broken limit passed for an optimum.
     counts, _ = judge("equal", False, [1719])
+    assert counts["solved"] == 1
+
+
+def test_caps_that_some_columns_cannot_keep():
+    # Over the columns in use, the last program of several levels had no solution.
+    counts, _ = judge("minimax", False, [1826])
     assert counts["solved"] == 1
 
 
@@ -209,8 +216,8 @@ class TestExemptions:
 
     @pytest.mark.parametrize("kind", [Equal, Cap])
     def test_are_valid_and_mostly_the_best(self, kind):
-        counts = self.judge(kind, 5, range(60))
-        assert counts["best"] > 0.8 * 60
+        counts = self.judge(kind, 5, range(25))
+        assert counts["best"] > 0.8 * 25
 
     @pytest.mark.long
     @pytest.mark.parametrize("kind", [Equal, Cap])
@@ -280,7 +287,7 @@ class TestTheJudge:
         """Where a promise costs something, the model with nothing asked fails a check."""
         row, rejected = ROWS[name], 0
         for seed in range(150):
-            if rejected == 3:
+            if rejected == 2:
                 break
             case, promise, against, harm, verdict = draw_problem(row, name, harmless, seed)
             free = case.fit(Equal(0.5))
@@ -301,7 +308,7 @@ class TestTheJudge:
                 with pytest.raises(AssertionError):
                     assert_kept(row, promise, case, free, harm)
             rejected += 1
-        assert rejected == 3
+        assert rejected == 2
 
     @pytest.mark.parametrize("name", ROWS)
     @pytest.mark.parametrize("lie", ["lower", "upper", "reached", "error"])
@@ -363,7 +370,7 @@ class TestTheJudge:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_who_pays_is_what_a_plain_loop_says(name):
-    for seed in range(12):
+    for seed in range(8):
         case, promise, against, _, verdict = draw_problem(ROWS[name], name, True, seed)
         if verdict.excess > 1e-7:
             continue

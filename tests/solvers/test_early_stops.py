@@ -64,6 +64,7 @@ def quietly(X, Y, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         known = {"oracle": RegressionOracle(), "decisions": "drawn", "random_state": 0}
+        known["look_first"] = False
         return AverageFairClassifier(**(known | options)).fit(X, Y)
 
 
@@ -71,7 +72,7 @@ def quietly(X, Y, **options):
 @pytest.mark.parametrize(("alpha", "beta"), [(0.05, 0.0), (0.05, 0.1), (0.02, 0.3)])
 @pytest.mark.parametrize("blanks", [0.0, 0.3])
 def test_no_round_is_too_early_to_beat_coin_flips(rate, alpha, beta, blanks):
-    X, Y = population(blanks=blanks)
+    X, Y = population(n=150, m=20, blanks=blanks)
     unconstrained, coin_flips = by_coin_flips(X, Y, rate, alpha, beta)
     for limit in (1, 4, 16):
         solver = ColumnGeneration(max_rounds=limit, mapping_rounds=0)
@@ -109,9 +110,11 @@ def test_no_time_is_too_short_to_beat_coin_flips(time_limit, beta):
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.2])
-@pytest.mark.parametrize("solves", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize(
+    "solves", [0, 1, 5, *(pytest.param(solves, marks=pytest.mark.long) for solves in (2, 9))]
+)
 def test_nor_where_the_linear_program_is_never_solved_again(monkeypatch, solves, beta):
-    X, Y = population()
+    X, Y = population(n=120, m=20)
     honest, left = Master.solve, [solves]
 
     def solve(self, *args, **named):

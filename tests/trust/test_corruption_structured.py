@@ -24,7 +24,14 @@ from tests.support.model_files import altered, contents
 from tests.support.reliability import record
 from tests.support.small_fits import STRANGERS, model, people, rounds
 from tests.support.structured_jobs import Survey, survey
-from tests.support.structured_mutants import ATTACKED, MODELS, classes_in, write_models, write_runs
+from tests.support.structured_mutants import (
+    ATTACKED,
+    MODELS,
+    RECORDED,
+    classes_in,
+    write_models,
+    write_runs,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -50,12 +57,19 @@ def test_every_known_class_stands_in_a_model(folder):
     assert {*ROWS} - found == {"random_projection.SparseRandomProjection"}
 
 
-COUNTS = [(1, 60), pytest.param(2, 2_500, marks=pytest.mark.long)]
+@LINUX
+def test_structured_mutants_are_refused_or_a_model_or_go_on(folder):
+    """A few of each: mutants of models, then of checkpoints, judged by the same two processes."""
+    count = len(MODELS) + len(RECORDED)
+    tally, wrong = survey("both", folder, 1, count)
+    assert wrong == []
+    assert sum(tally.values()) == count
 
 
 @LINUX
-@pytest.mark.parametrize(("seed", "count"), COUNTS)
-def test_every_structured_mutant_is_refused_or_a_model(seed, count, folder):
+@pytest.mark.long
+def test_every_structured_mutant_is_refused_or_a_model(folder):
+    seed, count = 2, 2_500
     tally, wrong = survey("models", folder, seed, count)
     assert wrong == []
     assert sum(tally.values()) == count
@@ -69,12 +83,10 @@ def test_every_structured_mutant_is_refused_or_a_model(seed, count, folder):
     )
 
 
-CHECKPOINTS = [(3, 9), pytest.param(4, 500, marks=pytest.mark.long)]
-
-
 @LINUX
-@pytest.mark.parametrize(("seed", "count"), CHECKPOINTS)
-def test_every_structured_mutant_of_a_checkpoint_is_refused_or_goes_on(seed, count, folder):
+@pytest.mark.long
+def test_every_structured_mutant_of_a_checkpoint_is_refused_or_goes_on(folder):
+    seed, count = 4, 500
     tally, wrong = survey("checkpoints", folder, seed, count)
     assert wrong == []
     assert sum(tally.values()) == count

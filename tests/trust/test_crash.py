@@ -106,7 +106,7 @@ def timed(forks, folder, *args, meanwhile=None):
 @pytest.mark.parametrize(
     "count", [pytest.param(1, id="few"), pytest.param(34, id="many", marks=pytest.mark.long)]
 )
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize("kind", ["fit", "gradient", pytest.param("curve", marks=pytest.mark.long)])
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, count, forks, tmp_path):
     args, rng, tally = RUNS[kind], np.random.default_rng(len(kind)), Tally()
     put_people(tmp_path / "whole")
@@ -215,7 +215,6 @@ for _ in sys.stdin:
 # Chances keep the promise after a single round; fixed decisions of ten tasks cannot at this alpha.
 DRAWN = ("--decisions", "drawn")
 LONG = ("fit", *COMMON, *DRAWN, "--alpha", "0.02", "-o", "fair.model")
-SIGNALS = {"Ctrl-C": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 
 
 @pytest.mark.parametrize(
@@ -278,7 +277,13 @@ def test_all_rounds_of_the_published_setting_are_no_limit(forks, tmp_path):
     forks.run(tmp_path, *args, "--max-rounds", "20", code=4)
 
 
-@pytest.mark.parametrize("number", SIGNALS.values(), ids=SIGNALS.keys())
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="Ctrl-C"),
+        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long),
+    ],
+)
 def test_with_nothing_found_yet_nothing_is_written(number, tmp_path):
     put_people(tmp_path)
     process = subprocess.Popen(

@@ -23,15 +23,18 @@ from tests.support.repeatable_fits import ORACLES, SOLVERS, digest, fit, people,
 
 OURS = ("default", "least squares", "logistic", "stump")
 SMALL = [
-    *(f"small / {oracle} / columns / 4" for oracle in OURS),
-    *(f"small / {oracle} / gradient / 5" for oracle in ORACLES if oracle not in OURS),
+    "small / default / columns / 4",
+    "small / stump / columns / 4",
+    "small / logistic / gradient / 5",
+    "small / tree / gradient / 5",
+    "small / scikit-learn's logistic / gradient / 5",
     "small / least squares / gradient / 30",
     "small / stump / gradient / 30",
     "small / default / frontier / 3",
 ]
-FEW = [name for name in SMALL if "workers" not in name and "scikit-learn" not in name]
+FEW = [name for name in SMALL if "scikit-learn" not in name]
 # The first uses threads for polishing, the second for blocks of people.
-SPREAD = ["medium / default / columns / 1", "large / least squares / gradient / 2"]
+SPREAD = ["medium / default / columns / 1 / drawn", "large / least squares / gradient / 2"]
 MANY = [
     *(f"small / {oracle} / {solver} / 25" for oracle in OURS for solver in SOLVERS),
     *(
@@ -136,7 +139,7 @@ def test_any_circumstances_make_the_same_models():
 
 
 def test_a_second_fit_after_other_fits_is_the_first(quick):
-    again = here([name for name in SMALL[::-1] if "workers" not in name])
+    again = here(SMALL[::-1])
     assert differences(again, {name: quick[name] for name in again}) == []
 
 
@@ -147,8 +150,10 @@ def test_fits_side_by_side_in_threads_are_those_alone(quick):
         assert differences({name: quick[name]}, {name: found}) == []
 
 
-def test_workers_make_no_difference(quick):
-    one, two = (quick[f"small / {name} / gradient / 5"] for name in ("tree", "tree, two workers"))
+@pytest.mark.long  # tests/oracles/test_weighted.py compares them in every run
+def test_workers_make_no_difference():
+    names = [f"small / {name} / gradient / 5" for name in ("tree", "tree, two workers")]
+    one, two = here(names).values()
     assert one == two
 
 
@@ -174,7 +179,13 @@ def test_a_digest_tells_models_apart():
     assert found(X, rounds=4) != first
 
 
-@pytest.mark.parametrize("name", ["small / default / columns / 4", "small / stump / gradient / 30"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "small / default / columns / 4",
+        pytest.param("small / stump / gradient / 30", marks=pytest.mark.long),
+    ],
+)
 def test_a_saved_model_decides_to_the_bit_what_it_did(name, tmp_path):
     model, X = fit(name), strangers(name)
     save(model, tmp_path / "model.aif", extendable=True)

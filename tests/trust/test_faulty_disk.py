@@ -37,8 +37,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::averagefair.UndefinedRateWarning"),
 ]
-SHORT = ("--max-rounds", "3")
+SHORT = ("--max-rounds", "1", "--oracle", "regression")
 CURVE = ("frontier", "people.csv", "-t", "task_*", "--id", "person", "--alphas", "0.1", *SHORT)
+CURVE += ("--decisions", "drawn")
 # Commands that write, and their files; a new command that writes adds one row.
 COMMANDS = {
     "fit": (("fit", "people.csv", "-t", "task_*", "--id", "person", *SHORT), "-o", "out.model"),

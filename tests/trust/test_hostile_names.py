@@ -405,7 +405,7 @@ def test_decisions_go_round_by_id(shop, forks):
         assert_harmless(found.err)
     assert not taken_for_formulas((shop / "everybody.csv").read_text("utf-8"))
     assert sorted(read_file(str(shop / "everybody.csv")).by(WHO).ids.tolist()) == sorted(SHORT)
-    forks.run(shop, "extend", "fair.model", "labels.csv", "-o", "later.model")
+    forks.run(shop, "extend", "fair.model", "labels.csv", "-o", "later.model", "--no-balance")
 
 
 def test_commands_say_names_harmlessly(shop, forks):
@@ -416,7 +416,7 @@ def test_commands_say_names_harmlessly(shop, forks):
     long = "y" * 3_000
     runs = [
         one("audit", "labels.csv", "said.parquet", *join, "-o", "a.html", "--title", "\x1b[2J"),
-        one("extend", "fair.model", "labels.csv", "-o", "more.model"),
+        one("extend", "fair.model", "labels.csv", "-o", "more.model", "--no-balance"),
         one(
             "frontier", "people.csv", *tasks, "--ignore", "[!f]*", "--id", WHO, "--max-rounds", "2"
         ),

@@ -177,7 +177,7 @@ def fair(tmp_path_factory):
 
 @pytest.mark.parametrize(("read", "written"), [("csv", "parquet"), ("parquet", "csv")])
 def test_memory_does_not_grow_with_the_people(read, written, fair, monkeypatch):
-    few, many = 5_000, 20_000
+    few, many = 3_000, 12_000
     model, output = str(fair / "fair.model"), str(fair / f"out.{written}")
 
     def decide(people):
@@ -223,7 +223,7 @@ def test_a_million_people_take_a_fraction_of_their_memory_read_whole(fair):
     )
 
 
-@pytest.mark.parametrize("times", [100, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [60, pytest.param(1000, marks=pytest.mark.long)])
 def test_extending_again_and_again_takes_no_memory(times, fair):
     model, rng, kept = load(fair / "fair.model"), np.random.default_rng(2), []
 
