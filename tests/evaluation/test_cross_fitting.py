@@ -173,3 +173,20 @@ def test_bad_input(people, change, words):
     } | change
     with pytest.raises(InputError, match=words):
         cross_audit(**given)
+
+
+def test_ctrl_c_in_a_fold_ends_it(people):
+    """A fit ends with its best answer so far, but an audit of such folds would be no audit."""
+    rounds = []
+
+    def impatient(now):
+        rounds.append(now)
+        if len(rounds) == 12:
+            raise KeyboardInterrupt
+
+    model = AverageFairClassifier(alpha=0.02, callback=impatient, **QUICK)
+    model.fit(people.X, people.Y)
+    assert len(rounds) < 12
+    with pytest.raises(KeyboardInterrupt):
+        cross_audit(model, people.X, people.Y, folds=3)
+    assert len(rounds) == 12

@@ -22,7 +22,7 @@ from averagefair.cli.console import (
 from averagefair.cli.encoding import encoded_facts, encoded_lines
 from averagefair.cli.joining import check_streams
 from averagefair.cli.long_labels import long_columns
-from averagefair.cli.progress import progress
+from averagefair.cli.progress import bar, progress
 from averagefair.cli.promised import (
     LISTS,
     check_against,
@@ -34,7 +34,7 @@ from averagefair.cli.promised import (
     varied,
 )
 from averagefair.cli.training_input import TrainingInput, read_training_input
-from averagefair.errors import InputError, some_of
+from averagefair.errors import InputError, some_of, warn
 from averagefair.files.reading import STREAM
 from averagefair.files.table import FileTable
 from averagefair.files.writing import TABLES, check_output, write_table, write_whole
@@ -81,6 +81,14 @@ def frontier(
             "their classifiers.",
         ),
     ] = None,
+    cross: Annotated[
+        bool,
+        typer.Option(
+            "--cross",
+            help="Measure new people and tasks by cross-fitting: 15 more curves (fewer for few "
+            "tasks), each learned without a part of the people and tasks.",
+        ),
+    ] = False,
     choice: Annotated[
         float | None,
         typer.Option(help="Alpha, cap or price to describe in words. Default: the middle one."),
@@ -133,7 +141,7 @@ def frontier(
     Example: averagefair frontier people.csv --tasks 'task_*' --id person --test others.csv
     -o report.html
     """
-    from averagefair.evaluation.generalisation import generalisation
+    from averagefair.evaluation.cross_fitting import possible_folds
     from averagefair.frontier import frontier as solve
 
     promise, grid = varied(
@@ -154,6 +162,8 @@ def frontier(
     long_table = long_columns(long, labels, person=person, task=task, label=label)
     id_column = id_column or (None if long_table is None else long_table.person)
     check_against(against, id_column)
+    if cross:
+        _check_cross(against, test, new_tasks)
     if long and test is not None:
         test_labels = test_labels or labels  # a log may hold everybody's labels
     if test_labels is None and not (test is None or labels is None):
@@ -176,6 +186,7 @@ def frontier(
         **reading,
     )
     new = _held_out(people, test, test_labels, id_column, reading)
+    folds = possible_folds(people.n, len(people.task_names)) if cross else None
     known_rates, rate_files = read_against(against, people, given.rates(rate))
     columns = given.SolverName.columns
     how = given.solver(columns, max_rounds, time_limit)
@@ -207,9 +218,11 @@ def frontier(
             encode=encode,
         )
     chosen = curve.at(curve.values[len(curve) // 2] if choice is None else choice)
-    tested = generalisation(curve, **new) if new else None
+    tested, ended = _measure(curve, new, people, folds, not quiet and not as_json)
     outputs.write(curve, chosen, tested, people, id_column, rate_files)
-    early = any(given.ended_early(point.certificate, columns, max_rounds) for point in curve)
+    early = ended or any(
+        given.ended_early(point.certificate, columns, max_rounds) for point in curve
+    )
     lines = [*_lines(curve, chosen, tested, people, rate), *outputs.lines(chosen)]
     answer(
         _facts(curve, chosen, tested, people) | outputs.facts() | {"ended_early": early},
@@ -219,6 +232,41 @@ def frontier(
     )
     if early or not all(point.certificate.met for point in curve):
         raise typer.Exit(ENDED_EARLY if early else NOT_MET)
+
+
+def _check_cross(against: str | None, test: str | None, new_tasks: list[str] | None) -> None:
+    """Refuse what cross-fitting cannot measure."""
+    if test is not None and new_tasks:
+        raise InputError(
+            "--cross measures new people and tasks, and so do --test and --new-tasks together: "
+            "leave one of the three out."
+        )
+    if against is not None:
+        raise InputError(
+            "--cross compares with nothing asked, not with the rates of --against: leave one out."
+        )
+
+
+def _measure(
+    curve: Any,
+    new: dict[str, Any],
+    people: TrainingInput,
+    folds: tuple[int, int] | None,
+    shown: bool,
+) -> tuple[Any, bool]:
+    """Return the curve's figures on new people and tasks, and whether Ctrl-C ended this."""
+    from averagefair.evaluation.generalisation import generalisation
+
+    if folds is not None:
+        try:
+            with people.naming_cells(), bar(shown) as say:
+                if say is not None:
+                    say(f"cross-fitting: {folds[0] * folds[1]} curves of parts of the table", None)
+                crossed = generalisation(curve, **new, cross=(people.X, people.Y), folds=folds)
+                return crossed, False
+        except KeyboardInterrupt:
+            warn("cross-fitting was ended early, so its figures are missing.", UserWarning)
+    return generalisation(curve, **new) if new else None, folds is not None
 
 
 @dataclass(frozen=True)
@@ -357,6 +405,8 @@ def _explain(curve: Any, tested: Any) -> str:
     averages = ""
     if fresh and curve[0].certificate.decisions == "fixed":
         averages = " On new tasks, figures are averages over draws by the mapping's chances."
+    if tested.both is not None and tested.both.cross_fitted:
+        averages += f" New people and tasks: {tested.both.size}."
     if curve.parameter != "alpha":
         return wrapped(f"Held out: error / mean rate of the worst-off tenth.{averages}")
     text = "Held out: error / distance from a common rate that covers 95% of the people"

@@ -33,6 +33,7 @@ from averagefair.auditing.audit import check_request
 from averagefair.errors import InputError
 from averagefair.estimator import AverageFairClassifier
 from averagefair.game.mapping import Mapping
+from averagefair.game.solution import StopReason
 from averagefair.people.backends import take_rows, to_host
 from averagefair.people.dask import is_dask
 from averagefair.people.frames import Table, read_categories, read_table
@@ -41,6 +42,7 @@ from averagefair.pose import read_people
 
 FOLDS = (3, 5)
 """The default numbers of folds: of people, of tasks."""
+UNITS = ("people", "tasks")
 
 Learned = tuple[list[Mapping], Callable[[Any], Any]]
 """Mappings that were learned, and what prepares the features of other people for them."""
@@ -188,11 +190,11 @@ def cross_chances(
     read_signs(labels.cells, names, 0)  # refuses what is no label
     counts = _fold_counts(folds)
     rng = np.random.default_rng(whole_number("random_state", random_state, least=0))
-    people = _cut(rng, np.arange(n), counts[0], "people")
+    people = _cut(rng, np.arange(n), counts[0], UNITS[0])
     families = np.arange(m)
     if task_families is not None:
         _, families = read_categories(task_families, names, m, "task_families")
-    tasks = _cut(rng, families, counts[1], "tasks" if task_families is None else "families")
+    tasks = _cut(rng, families, counts[1], UNITS[1] if task_families is None else "families")
     parts = [
         Part(people == row, tasks == column)
         for row in range(counts[0])
@@ -227,7 +229,9 @@ def _decide(
 
 
 def mapping_of(model: AverageFairClassifier) -> Mapping:
-    """Return the mapping of a model that was just fitted."""
+    """Return the mapping of a model that was just fitted; Ctrl-C in its fit ends cross-fitting."""
+    if model.certificate_.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
     assert model.mapping_ is not None, "a fresh fit has a mapping"
     return model.mapping_
 
@@ -278,15 +282,35 @@ def _fold_counts(folds: Any) -> tuple[int, int]:
     return people, tasks
 
 
+def possible_folds(people: int, tasks: int) -> tuple[int, int]:
+    """Return the default numbers of folds, or fewer where there are too few people or tasks.
+
+    Examples
+    --------
+    >>> possible_folds(people=200, tasks=8)
+    (3, 4)
+    """
+    found = [
+        min(count, max(2, there // 2)) for there, count in zip((people, tasks), FOLDS, strict=True)
+    ]
+    for there, count, what in zip((people, tasks), found, UNITS, strict=True):
+        _check_fold(there, count, what)
+    return found[0], found[1]
+
+
+def _check_fold(there: int, count: int, what: str) -> None:
+    if there < 2 * count:
+        raise InputError(
+            f"{count} folds of {what} need at least {2 * count} {what}; there are {there}."
+            + (" Ask for fewer folds." if count > 2 else "")
+        )
+
+
 def _cut(
     rng: np.random.Generator, units: NDArray[np.intp], count: int, what: str
 ) -> NDArray[np.intp]:
     """Return the fold of each person or task; those of one unit stay together."""
     distinct = int(units.max(initial=-1)) + 1
-    if distinct < 2 * count:
-        raise InputError(
-            f"{count} folds of {what} need at least {2 * count} {what}; there are {distinct}. Ask "
-            "for fewer folds."
-        )
+    _check_fold(distinct, count, what)
     fold = rng.permutation(distinct) % count
     return np.asarray(fold[units])

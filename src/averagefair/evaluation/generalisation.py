@@ -89,6 +89,8 @@ class CornerCurve(Frozen):
         Standard deviation of the true rates, with its interval; NaN on training tasks.
     learned_tasks : bool
         Whether the tasks are the training tasks. If so, all figures are as observed.
+    cross_fitted : bool
+        Whether these are the training people and tasks, each left out in turn.
     confidence : float
     """
 
@@ -110,7 +112,14 @@ class CornerCurve(Frozen):
     sigma_high: FloatArray
     who_pays: tuple[WhoPays | None, ...] = ()
     learned_tasks: bool = False
+    cross_fitted: bool = False
     confidence: float = 0.95
+
+    @property
+    def size(self) -> str:
+        """The numbers of people and tasks, in words."""
+        text = f"{counted(self.n, 'person', 'people')}, {counted(self.m, 'task')}"
+        return f"{text}, each left out in turn" if self.cross_fitted else text
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,8 @@ def generalisation(
     X_new, Y_new_people, Y_new_tasks, Y_new_both
         As for :func:`averagefair.held_out`.
     cross : pair of tables, optional
-        The features and labels that the curve was learned from, in place of ``Y_new_both``.
+        The features and labels that the curve was learned from, in place of ``Y_new_both``. The
+        curve must have been learned without weights and without ``against``.
     folds, n_jobs
         With ``cross``: as for :func:`averagefair.cross_audit`.
     confidence : float, default 0.95
@@ -177,8 +187,8 @@ def generalisation(
     """
     check_parts(X_new, Y_new_people, Y_new_tasks, Y_new_both)
     number_between("confidence", confidence)
-    if cross is not None and Y_new_both is not None:
-        raise InputError("give either `cross` or `Y_new_both`: both are new people and tasks.")
+    if cross is not None:
+        _check_cross(curve, Y_new_both)
     new = {
         "X_new": X_new,
         "Y_new_people": Y_new_people,
@@ -199,7 +209,13 @@ def generalisation(
     for name, own in rows.items():
         _warn_if_worst_off_lose(curve, name, [row["who_pays"] for row in own])
     measured = {
-        name: _curve(own, confidence, learned=name == "people") for name, own in rows.items()
+        name: _curve(
+            own,
+            confidence,
+            learned=name == "people",
+            cross_fitted=name == "both" and cross is not None,
+        )
+        for name, own in rows.items()
     }
     training = _curve([_training(point) for point in curve], confidence, learned=True)
     return Generalisation(training, **measured)
@@ -243,12 +259,20 @@ def _describe(measured: Any) -> str:
     return type(measured).__name__
 
 
-def _curve(rows: list[dict[str, Any]], confidence: float, *, learned: bool) -> CornerCurve:
+def _curve(
+    rows: list[dict[str, Any]], confidence: float, *, learned: bool, cross_fitted: bool = False
+) -> CornerCurve:
     n, m = rows[0].pop("n"), rows[0].pop("m")
     pays = tuple(row.pop("who_pays") for row in rows)
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
     return CornerCurve(
-        n=n, m=m, learned_tasks=learned, confidence=confidence, who_pays=pays, **columns
+        n=n,
+        m=m,
+        learned_tasks=learned,
+        cross_fitted=cross_fitted,
+        confidence=confidence,
+        who_pays=pays,
+        **columns,
     )
 
 
@@ -323,6 +347,24 @@ def _row(point: FrontierPoint, corner: Corner, confidence: float) -> dict[str, A
     labels = np.where(signs == 0, np.nan, signs < 0)
     figures, _ = _figures(labels, corner.chances(), rates, confidence, learned=corner.learned_tasks)
     return {"value": point.value, **figures, "rates": corner.measure(rates).rates}
+
+
+def _check_cross(curve: Frontier, Y_new_both: Any) -> None:
+    """Refuse what models of the folds would learn differently."""
+    if Y_new_both is not None:
+        raise InputError("give either `cross` or `Y_new_both`: both are new people and tasks.")
+    model = curve[0].model
+    weights = (model.training_individuals().individual_weights, model.task_weights_)
+    if any(np.ptp(own[own > 0]) > 0 for own in map(np.asarray, weights)):
+        raise InputError(
+            "cross-fitting learns without weights, and this curve was learned with sample_weight "
+            "or task_weight. Hold people and tasks out: Y_new_both."
+        )
+    if curve[0].certificate.against_given:
+        raise InputError(
+            "cross-fitting compares with nothing asked, and this curve was learned with `against`. "
+            "Hold people and tasks out: Y_new_both."
+        )
 
 
 def _cross_fitted(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from averagefair._util.arrays import FloatArray
-from averagefair._util.text import counted, figure, percent, plain
+from averagefair._util.text import figure, percent, plain
 from averagefair.errors import InputError
 from averagefair.evaluation.generalisation import BETA, CornerCurve, Generalisation
 from averagefair.frontier import Frontier, FrontierPoint
@@ -419,7 +419,8 @@ def _carried(test: Generalisation, index: int, *, equal: bool) -> str:
     name, corner = list(test.corners.items())[-1]
     if name == "training":
         return ""
-    text = f"{CORNERS[name]}: the error is {figure(corner.error[index])}."
+    how = " (each left out in turn)" if corner.cross_fitted else ""
+    text = f"{CORNERS[name]}{how}: the error is {figure(corner.error[index])}."
     pays = corner.who_pays[index] if corner.who_pays else None
     if pays is not None and pays.people:
         text += f" The worst-off tenth's mean rate goes from {pays.worst_off}."
@@ -446,8 +447,9 @@ def _corner(name: str, corner: CornerCurve) -> dict[str, Any]:
         for column in corner.__dataclass_fields__
         if isinstance(getattr(corner, column), np.ndarray)
     }
-    about = {"name": CORNERS[name], "n": corner.n, "m": corner.m}
-    return about | {"learned_tasks": corner.learned_tasks, **columns}
+    about = {"name": CORNERS[name], "n": corner.n, "m": corner.m, "size": corner.size}
+    kind = {"learned_tasks": corner.learned_tasks, "cross_fitted": corner.cross_fitted}
+    return about | kind | columns
 
 
 def curve_table(data: dict[str, Any]) -> dict[str, Any]:
@@ -493,8 +495,7 @@ def corner_tables(data: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "key": name,
             "name": corner["name"],
-            "size": f"{counted(corner['n'], 'person', 'people')}, {counted(corner['m'], 'task')}"
-            + (", as observed" if corner["learned_tasks"] else ""),
+            "size": corner["size"] + (", as observed" if corner["learned_tasks"] else ""),
             "rows": [
                 [
                     point["label"],
