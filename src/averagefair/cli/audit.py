@@ -14,7 +14,7 @@ from averagefair.cli import options as given
 from averagefair.cli.audit_input import read_audit_input
 from averagefair.cli.console import answer, bulleted, command_line
 from averagefair.cli.evidence import check_evidence_folder, write_evidence
-from averagefair.cli.gate import Figure, Gate, check_gate, judge
+from averagefair.cli.exits import Figure, check_gate, exit_code
 from averagefair.cli.joining import check_streams
 from averagefair.cli.log_input import (
     LogInput,
@@ -31,6 +31,7 @@ from averagefair.files.writing import TABLES, check_output, table_content, write
 
 if TYPE_CHECKING:
     from averagefair.auditing import Audit
+    from averagefair.auditing.gate import Gate
     from averagefair.auditing.rules import Rules
     from averagefair.files.table import FileTable
     from averagefair.people.frames import Table
@@ -179,6 +180,8 @@ def audit(
     Example: averagefair audit labels.csv decisions.csv --id person --alpha 0.1 --beta 0.05
     -o report.html
     """
+    from averagefair.auditing.gate import judge
+
     start = perf_counter()
     options = LogOptions(
         log,
@@ -250,7 +253,8 @@ def audit(
 
         rules = rules_of(found, table_of_features, features_ignore, seed)
         made.settings.update(given.origin([table_of_features]))
-    gate = judge(found, alpha, fail_above, fail_on, inconclusive_passes=inconclusive_passes)
+    gate = judge(found, alpha, fail_above, fail_on and fail_on.value)
+    code = exit_code(gate, inconclusive_passes)
     facts, lines = _answer(found, gate, rules, fail_above)
     written = {"report": output, "junit": junit, "people": people}
     table = None if people is None else table_content(people, _people(made))
@@ -259,7 +263,8 @@ def audit(
     if junit is not None:
         from averagefair.cli.junit import junit as as_junit
 
-        write_whole(junit, as_junit(gate, found.summary(), perf_counter() - start))
+        spent = perf_counter() - start
+        write_whole(junit, as_junit(gate, found.summary(), spent, inconclusive_passes))
     if people is not None and table is not None:
         write_whole(people, table)
     own: dict[str, Any] = {"outcome": gate.to_dict(), "rules": rules, "title": title}
@@ -273,8 +278,8 @@ def audit(
     lines += proof
     lines += gate.lines()
     answer(facts, "\n".join(lines), as_json=as_json, aside=STREAM in (output, people, junit))
-    if gate.code:
-        raise typer.Exit(gate.code)
+    if code:
+        raise typer.Exit(code)
 
 
 @dataclass(frozen=True, eq=False)

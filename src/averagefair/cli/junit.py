@@ -11,14 +11,14 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from averagefair._util.names import in_html
-from averagefair.cli.gate import Gate, Outcome, Part
+from averagefair.auditing.gate import Gate, Outcome, Part
 
 # XML cannot hold these two characters, beside those that HTML cannot.
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")
 SUITE = "averagefair audit"
 
 
-def junit(gate: Gate, summary: str, seconds: float) -> bytes:
+def junit(gate: Gate, summary: str, seconds: float, inconclusive_passes: bool = False) -> bytes:
     """Return the XML file.
 
     Parameters
@@ -28,8 +28,10 @@ def junit(gate: Gate, summary: str, seconds: float) -> bytes:
         The audit in words, shown as the output of the suite.
     seconds : float
         How long the audit took.
+    inconclusive_passes : bool, default False
+        Whether the build lets an inconclusive outcome pass.
     """
-    kinds = [_kind(part, gate.inconclusive_passes) for part in gate.parts]
+    kinds = [_kind(part, inconclusive_passes) for part in gate.parts]
     numbers: Any = {
         "tests": str(max(1, len(gate.parts))),
         "failures": str(kinds.count("failure")),

@@ -1,6 +1,6 @@
 """Gates: what an audit is asked to meet, and whether it does: PASS, FAIL or INCONCLUSIVE.
 
-A request has parts: ``--alpha``, and the figure of ``--fail-above``. A part about true rates fails
+A request has parts: alpha, and a bound on a figure. A part about true rates fails
 only if its interval lies above the bound, passes only if its interval lies within, and is
 inconclusive otherwise. A part about observed rates passes or fails. The outcome is FAIL if any part
 fails, else INCONCLUSIVE if any part is, else PASS. Without a request there is no outcome.
@@ -14,12 +14,11 @@ from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 from averagefair._util.text import percent
-from averagefair.cli.console import INCONCLUSIVE, NOT_MET
-from averagefair.errors import InputError
+from averagefair.auditing.assessment import Assessment, Verdict, assess
+from averagefair.auditing.words import USUAL_BETA
 
 if TYPE_CHECKING:
-    from averagefair.auditing import Audit
-    from averagefair.auditing.assessment import Assessment, Verdict
+    from averagefair.auditing.result import Audit
 
 
 class Outcome(Enum):
@@ -30,18 +29,9 @@ class Outcome(Enum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
-class Figure(str, Enum):  # noqa: UP042 - typer shows the value
-    """A figure that --fail-above can bound."""
-
-    sigma = "sigma"
-    denoised = "denoised"
-    mean = "mean"
-    near = "near"
-    sd = "sd"
-    spread = "spread"
-
-
-OBSERVED = {Figure.denoised: Figure.near, Figure.sigma: Figure.sd}
+FIGURES = ("sigma", "denoised", "mean", "near", "sd", "spread")
+"""The figures that a gate can bound; see ``--fail-on`` on the command line."""
+OBSERVED = {"denoised": "near", "sigma": "sd"}
 """On learned tasks, observed figures replace figures about true rates."""
 _VERDICTS = {
     "met": Outcome.PASS,
@@ -58,7 +48,7 @@ class Part:
     Attributes
     ----------
     name : str
-        "alpha", or the figure of ``--fail-above``.
+        "alpha", or the figure that is bounded.
     asked : str
         What was asked, in a few words.
     outcome : Outcome
@@ -95,12 +85,9 @@ class Gate:
     ----------
     parts : tuple of Part
         Empty if nothing was asked.
-    inconclusive_passes : bool
-        Whether an inconclusive outcome exits with 0.
     """
 
     parts: tuple[Part, ...]
-    inconclusive_passes: bool = False
 
     @property
     def outcome(self) -> Outcome | None:
@@ -111,18 +98,14 @@ class Gate:
         )
 
     @property
-    def code(self) -> int:
-        """The exit code."""
-        if self.failed:
-            return NOT_MET
-        if self.outcome is Outcome.INCONCLUSIVE and not self.inconclusive_passes:
-            return INCONCLUSIVE
-        return 0
-
-    @property
     def failed(self) -> bool:
         """Whether the outcome is FAIL."""
         return self.outcome is Outcome.FAIL
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether the outcome is INCONCLUSIVE."""
+        return self.outcome is Outcome.INCONCLUSIVE
 
     def lines(self) -> list[str]:
         """Return a line for each part; those that decide the outcome come last."""
@@ -139,33 +122,11 @@ class Gate:
         }
 
 
-def check_gate(
-    alpha: float | None,
-    fail_above: float | None,
-    fail_on: Figure | None,
-    inconclusive_passes: bool,
-) -> None:
-    """Refuse options of a gate that do not fit together."""
-    if fail_on is not None and fail_above is None:
-        raise InputError("--fail-on needs a bound: add --fail-above, e.g. --fail-above 0.05.")
-    if fail_above is not None and not 0 <= fail_above <= 1:
-        raise InputError(
-            f"--fail-above must lie between 0 and 1, as rates do (5% is 0.05); got {fail_above}."
-        )
-    if inconclusive_passes and fail_above is None and alpha is None:
-        raise InputError(
-            "--inconclusive-passes needs a request: add --fail-above, e.g. --fail-above 0.05, or "
-            "--alpha."
-        )
-
-
 def judge(
     found: Audit,
     alpha: float | None = None,
     fail_above: float | None = None,
-    fail_on: Figure | None = None,
-    *,
-    inconclusive_passes: bool = False,
+    fail_on: str | None = None,
 ) -> Gate:
     """Judge an audit by what was asked of it.
 
@@ -176,18 +137,17 @@ def judge(
         The request that the audit was called with.
     fail_above : float, optional
         A bound on the figure ``fail_on``.
-    fail_on : Figure, optional
-        Default: sigma.
-    inconclusive_passes : bool, default False
+    fail_on : str, optional
+        One of ``FIGURES``; default sigma.
     """
     parts = [] if alpha is None else [_request(found, alpha)]
     if fail_above is not None:
-        parts.append(_bounded(found, fail_on or Figure.sigma, fail_above))
-    return Gate(tuple(parts), inconclusive_passes)
+        parts.append(_bounded(found, fail_on or FIGURES[0], fail_above))
+    return Gate(tuple(parts))
 
 
 def _request(found: Audit, alpha: float) -> Part:
-    """Return the part of ``--alpha``: the verdict, or on learned tasks what was observed."""
+    """Return the part of alpha: the verdict, or on learned tasks what was observed."""
     known = found.assessment
     if known is None:  # an audit in which nobody has a rate
         return Part("alpha", f"within {alpha:g}", Outcome.INCONCLUSIVE, _UNRATED, alpha)
@@ -212,17 +172,17 @@ def _because(known: Assessment) -> str:
     return "more tasks may settle it" if known.beta else "more tasks, or a --beta, may settle it"
 
 
-def _bounded(found: Audit, figure: Figure, bound: float) -> Part:
-    """Return the part of ``--fail-above``."""
+def _bounded(found: Audit, figure: str, bound: float) -> Part:
+    """Return the part of a bound on a figure."""
     asked, replaced = figure, ""
     if found.learned_tasks:
         figure = OBSERVED.get(figure, figure)
-        replaced = f"; replaces {asked.value}" if asked is not figure else ""
-    if figure is Figure.sigma:
+        replaced = f"; replaces {asked}" if asked != figure else ""
+    if figure == "sigma":
         return _sigma(found, bound)
-    if figure is Figure.mean:
+    if figure == "mean":
         return _mean(found, bound)
-    if figure is Figure.denoised:
+    if figure == "denoised":
         return _denoised(found, bound)
     return _observed(found, figure, bound, replaced)
 
@@ -264,8 +224,6 @@ def _mean(found: Audit, bound: float) -> Part:
 
 def _denoised(found: Audit, bound: float) -> Part:
     """Return the verdict on the request alpha = bound, at the audit's beta."""
-    from averagefair.auditing.assessment import assess
-
     beta = _beta(found)
     asked = _asked(beta, bound)
     if not found.evidence.sorted_rates.size:
@@ -291,30 +249,28 @@ def _denoised(found: Audit, bound: float) -> Part:
     return Part("denoised", asked, outcome, words, bound, value)
 
 
-def _observed(found: Audit, figure: Figure, bound: float, replaced: str) -> Part:
+def _observed(found: Audit, figure: str, bound: float, replaced: str) -> Part:
     beta = _beta(found)
     value = {
-        Figure.spread: lambda: found.range.width,
-        Figure.near: lambda: found.curve.at(beta)["alpha"],
-        Figure.sd: lambda: found.dispersion.sd,
+        "spread": lambda: found.range.width,
+        "near": lambda: found.curve.at(beta)["alpha"],
+        "sd": lambda: found.dispersion.sd,
     }[figure]()
-    asked = f"{figure.value} at most {bound:g}"
+    asked = f"{figure} at most {bound:g}"
     if isnan(value):
-        words = f"{figure.value} is unknown: {_why_not(found)}"
-        return Part(figure.value, asked, Outcome.INCONCLUSIVE, words, bound)
-    share = f"{_share(beta)}, " if figure is Figure.near else ""
+        words = f"{figure} is unknown: {_why_not(found)}"
+        return Part(figure, asked, Outcome.INCONCLUSIVE, words, bound)
+    share = f"{_share(beta)}, " if figure == "near" else ""
     above = value > bound
     words = (
-        f"{figure.value} {near_to(value, bound)} ({share}as observed{replaced}) is "
+        f"{figure} {near_to(value, bound)} ({share}as observed{replaced}) == "
         f"{'above' if above else 'within'} {bound:g}"
     )
     outcome = Outcome.FAIL if above else Outcome.PASS
-    return Part(figure.value, asked, outcome, words, bound, value)
+    return Part(figure, asked, outcome, words, bound, value)
 
 
 def _beta(found: Audit) -> float:
-    from averagefair.auditing.words import USUAL_BETA
-
     return USUAL_BETA if found.assessment is None else found.assessment.beta
 
 
