@@ -19,6 +19,8 @@ COMMON = settings(
     # Slow generation on a busy machine and many filtered cases are not failures.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+settings.register_profile("usual", COMMON)
+settings.load_profile("usual")
 settings.register_profile("few", COMMON, max_examples=8, derandomize=True, database=None)
 settings.register_profile("nightly", COMMON, max_examples=200, print_blob=True)
 
