@@ -16,7 +16,7 @@ apt = @command -v $1 > /dev/null || { $(AS_ROOT) apt-get update --quiet --quiet 
 # The copy of Communities and Crime beside the repository; without it, AVERAGEFAIR_DATA, else UCI.
 COMMUNITIES := $(wildcard ../shared/datasets/communities.csv)
 
-.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises bench-decisions bench-logs clean
+.PHONY: demo test test-readme test-browser screenshots reproduce test-long docs dist check audit-dependencies bench bench-scale bench-oracles bench-promises bench-decisions bench-logs bench-town clean
 
 demo: $(VENV)/.core
 	$(BIN)/averagefair demo
@@ -131,6 +131,10 @@ bench-logs: $(VENV)/.tables
 	$(BIN)/python -m pip install --quiet --no-deps 'recbole==1.2.1'
 	$(BIN)/python -m benchmarks.audit.real_logs --docs
 
+# Run the worked example's own code on 20,000 people, and write its seconds into the guide (a few minutes).
+bench-town: $(VENV)/.test
+	$(BIN)/python -m benchmarks.town --docs
+
 # The tables of the R package psychTools, unpacked from Debian's package: R itself is not installed.
 APT_DOWNLOAD := apt-get --quiet --quiet -o APT::Sandbox::User=root download
 results/tables/.psychtools:
@@ -160,7 +164,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,pandas]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
