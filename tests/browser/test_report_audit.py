@@ -58,7 +58,7 @@ def assert_people(page, found):
     for name, rate, low, high, tasks, rank, sure in shown:
         who = names.index(name)
         for text, column in ((rate, people.rate), (low, people.low), (high, people.high)):
-            assert_written(text, np.round(column[who], 4))
+            assert_written(text, np.round(column[who], 3))
         assert int(tasks) == people.tasks[who]
         assert rank == ("none" if np.isnan(people.rank[who]) else str(int(people.rank[who])))
         assert sure == ("yes" if people.flagged[who] else "no")

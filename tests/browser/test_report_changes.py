@@ -73,7 +73,7 @@ def assert_comparison(page, found):
         who = names.index(name)
         columns = (people.before, people.after, people.difference, people.low, people.high)
         for text, column in zip(numbers, columns, strict=True):
-            assert_written(text, np.round(column[who], 4))
+            assert_written(text, np.round(column[who], 3))
         assert clear == ("worse" if people.worse[who] else "better" if people.better[who] else "no")
     drawn = Chart(page, "#comparison-chart")
     for tone, rates in (("orange", people.before), ("blue", people.after)):

@@ -90,16 +90,31 @@ def assert_point(page, curve, place, X, Y):
 
 
 def assert_marker(page, curve, place):
-    """Check the marks of the curve against the axes; the large mark is at this alpha."""
+    """Check the marks of the curve against the axes; the large mark is at this alpha.
+
+    Coin flips may err too much for the chart.
+    """
     drawn = Chart(page, "#curve-chart")
     across, up = drawn.pixel()
-    for tone, value in (("blue", curve[place].error), ("grey", curve[place].coin_flips)):
-        ((x, y),) = drawn.circles(tone, 6)
+    ((x, y),) = drawn.circles("blue", 6)
+    assert drawn.across(x) == pytest.approx(curve[place].value, abs=0.2 * across)
+    assert drawn.up(y) == pytest.approx(curve[place].error, abs=0.2 * up)
+    flips, highest = (
+        drawn.circles("grey", 6),
+        max(drawn.up(line[1]) for line in drawn.drawn["grid"]),
+    )
+    if not flips:
+        assert curve[place].coin_flips > highest
+    for x, y in flips:
         assert drawn.across(x) == pytest.approx(curve[place].value, abs=0.2 * across)
-        assert drawn.up(y) == pytest.approx(value, abs=0.2 * up)
+        assert drawn.up(y) == pytest.approx(curve[place].coin_flips, abs=0.2 * up)
+    shown = [point for point in curve if point.value <= drawn.across(drawn.drawn["grid"][0][2])]
     marks = [(drawn.across(x), drawn.up(y)) for x, y in drawn.circles("blue", 3)]
-    expected = [(point.value, point.error) for point in curve]
+    expected = [(point.value, point.error) for point in shown]
     np.testing.assert_allclose(marks, expected, atol=0.2 * max(across, up))
+    # Where the chart ends before the curve, the error stays as it is.
+    errors = np.array([point.error for point in curve])
+    assert np.ptp(errors[len(shown) - 1 :]) <= 0.03 * np.ptp(errors) + 1e-9
     assert drawn.upright() == [pytest.approx(curve[place].value, abs=0.2 * across)]
     assert f"At alpha {curve[place].value:g} " in drawn.drawn["name"]
 
@@ -161,7 +176,7 @@ def assert_task_errors(page, curve, place, X, Y):
     for task, name in enumerate(map(str, Y.columns)):
         assert_written(shown[name][0], now[task])
         assert_written(shown[name][1], loosest[task])
-        assert float(shown[name][2]) == pytest.approx(now[task] - loosest[task], abs=6e-5)
+        assert float(shown[name][2]) == pytest.approx(now[task] - loosest[task], abs=5.1e-4)
 
 
 def test_the_slider_shows_every_point(browser, whole):
@@ -390,7 +405,7 @@ def test_the_page_of_the_demo(browser, demo):
     with opened(browser, path) as page:
         shown = rows(page, "#curve-table")
         assert [float(row[0]) for row in shown] == [point["alpha"] for point in said["points"]]
-        for place in (8, 0, 20):
+        for place in (len(shown) // 2, 0, len(shown) - 1):
             move_slider(page, place)
             point = said["points"][place]
             for name in ("error", "spread", "common_rate", "coin_flips"):
@@ -402,7 +417,7 @@ def test_the_page_of_the_demo(browser, demo):
         people = said["audit"]["people"]
         listed = {name: float(rate) for name, rate, *_ in all_rows(page, "people")}
         assert listed == {
-            str(name): pytest.approx(rate, abs=5.1e-5)
+            str(name): pytest.approx(rate, abs=5.1e-4)
             for name, rate in zip(people["name"], people["rate"], strict=True)
         }
         assert "averagefair demo" in page.text_content("main")
@@ -452,10 +467,10 @@ def test_the_judge_of_a_point_can_fail(browser, whole, save, part, change):
 def test_the_judge_of_what_carries_over_can_fail(browser, whole, save):
     _, _, held_out, curve, _, path = whole
     test = generalisation(curve, **held_out)
-    written = f"{test.both.sigma_high[2]:.4f})"
+    written = f"{test.both.sigma_high[2]:.3f})"
     text = path.read_text("utf-8")
     assert written in text
-    broken = save("broken-corner", text.replace(written, "0.9876)"))
+    broken = save("broken-corner", text.replace(written, "0.987)"))
     with opened(browser, broken) as page, pytest.raises(AssertionError):
         assert_held_out(page, test)
 

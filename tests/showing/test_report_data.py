@@ -31,7 +31,8 @@ from averagefair import (
 from averagefair.datasets import make_synthetic
 from averagefair.evaluation.generalisation import generalisation
 from averagefair.showing.report import audit_data, audit_report, frontier_report, page
-from averagefair.showing.report.frontier_data import WORST, band_edges, cap_edges, task_errors
+from averagefair.showing.report.bins import band_edges, cap_edges, step_band, step_edges, steps_of
+from averagefair.showing.report.frontier_data import WORST, task_errors
 
 QUICK = ColumnGeneration(max_rounds=10, mapping_rounds=3)
 ALPHAS = [0.02, 0.05, 0.1, 0.3]
@@ -146,7 +147,7 @@ def test_the_page_opens_at_the_choice(whole):
     for name in ("error", "spread", "outside", "coin_flips", "common_rate"):
         shown = page_.find(data_figure=name)[0]
         assert float(shown["data-value"]) == point.to_dict()[name]
-        assert f"{point.to_dict()[name]:.4f}" in page_.text
+        assert f"{point.to_dict()[name]:.3f}" in page_.text
     assert point.statement() in page_.text
 
 
@@ -223,6 +224,49 @@ def test_a_task_without_labels_has_no_error(whole):
     assert np.flatnonzero(np.isnan(task_errors(curve[0].model.classifiers_, sample))) == [3]
 
 
+@pytest.mark.parametrize("tasks", [1, 7, 50, 400])
+@pytest.mark.parametrize("band", [None, (0.2, 0.4), (0.31, 0.47), (-0.1, 2.0), (0.301, 0.302)])
+def test_every_bin_holds_equally_many_possible_rates(tasks, band):
+    possible = np.arange(tasks + 1) / tasks
+    low, high = possible[tasks // 5], possible[-1]
+    edges = step_edges(low, high, tasks, band)
+    assert edges[0] < low < high < edges[-1]
+    assert 1 <= edges.size - 1 <= 61
+    beyond = np.arange(-tasks, 2 * tasks + 1) / tasks
+    counts = np.histogram(beyond, edges)[0]
+    assert len(set(counts.tolist())) == 1
+    assert counts[0] >= 1
+    assert np.abs(edges[:, None] - beyond).min() > 0.4 / tasks  # nobody is at an edge
+
+
+def test_the_band_of_steps_holds_whole_bars():
+    assert steps_of(np.array([0.1, 0.3]), 10) == 10
+    assert steps_of(np.array([0.1, 0.3]), 8) == 0
+    assert steps_of(np.array([]), 8) == 0
+    low, high = step_band((0.17, 0.45), 10)
+    assert (low, high) == (pytest.approx(0.15), pytest.approx(0.45))
+    edges = step_edges(0.0, 0.9, 10, (0.17, 0.45))
+    assert np.abs(edges - low).min() < 1e-9
+    assert np.abs(edges - high).min() < 1e-9
+
+
+def test_fixed_decisions_have_no_bin_that_is_empty_by_construction(fixed):
+    """With 12 tasks everybody's rate is a multiple of 1/12: every bin holds one multiple."""
+    _, _, curve, text = fixed
+    (shown,) = Page(text).data("frontier-data")["rates"]
+    assert shown["step"] == pytest.approx(1 / 12)
+    for place, point in enumerate(curve):
+        edges = np.array(shown["edges"][place])
+        np.testing.assert_allclose(np.diff(edges), 1 / 12, atol=1e-6)
+        np.testing.assert_allclose((12 * edges) % 1.0, 0.5, atol=1e-5)
+        low, high = shown["bands"][place]
+        common = point.certificate.common_rate
+        inside = np.abs(point.model.individual_rates_ - common) <= point.value + 1e-6
+        middles = (edges[:-1] + edges[1:]) / 2
+        drawn = np.array(shown["histograms"][place])[(middles > low) & (middles < high)]
+        assert drawn.sum() == inside.sum()
+
+
 @pytest.fixture(scope="module")
 def fixed():
     """A curve with fixed decisions, and its page."""
@@ -260,7 +304,7 @@ def test_beside_it_stands_what_the_chances_reach(fixed, whole):
             wanted = point.to_dict()[name]
             assert shown["by_chances"][name] == pytest.approx(wanted, abs=1e-9)
             assert float(shown["shown"][f"chance_{name}"][1]) == pytest.approx(wanted, abs=1e-9)
-            assert f"{wanted:.4f}" in page_.text  # in the table of the curve
+            assert f"{wanted:.3f}" in page_.text  # in the table of the curve
     for name in ("error", "spread"):
         (figure,) = page_.find(data_figure=f"chance_{name}")
         assert float(figure["data-value"]) == data["points"][start]["by_chances"][name]
@@ -296,7 +340,7 @@ def test_held_out_curves_are_those_of_generalisation(whole):
             np.testing.assert_allclose(
                 np.array(corners[name][column], dtype=float), getattr(corner, column), atol=1e-6
             )
-    assert f"{test.both.near[2]:.4f}" in Page(text).text
+    assert f"{test.both.near[2]:.3f}" in Page(text).text
 
 
 def curve_of(promise, values, people, **options):
@@ -391,7 +435,7 @@ def test_audit_data(whole):
     order = [row["name"] for row in found.worst_off(found.n)]
     assert columns["name"] == order
     for name in ("rate", "low", "high"):
-        np.testing.assert_allclose(columns[name], getattr(found.people, name)[order], atol=5.1e-5)
+        np.testing.assert_allclose(columns[name], getattr(found.people, name)[order], atol=5.1e-4)
     assert columns["rank"] == found.people.rank[order].tolist()
     assert sum(data["chance"]["counts"]) == found.chance.flipped.size
     np.testing.assert_allclose(data["curve"]["alpha"], found.curve.alpha, atol=1e-6)
@@ -552,6 +596,8 @@ def test_wrong_input_is_refused(whole):
         frontier_report(curve, Y, audit=3)
     with pytest.raises(InputError, match="`audit` must be a result of audit"):
         audit_report(None)
+    with pytest.raises(InputError, match="`gate` must be a Gate"):
+        audit_report(found, gate="PASS")
     with pytest.raises(InputError, match="`settings` must map names to values"):
         audit_report(found, settings=["seed"])
 

@@ -302,7 +302,7 @@ class Chart:
         return [self.across(x) for x, y, to, _ in self.drawn["rules"] if abs(to - x) < 0.01]
 
 
-def assert_written(text, value, digits=4):
+def assert_written(text, value, digits=3):
     """Check a number as written on the page; "unknown" means NaN."""
     if value is None or np.isnan(value):
         assert text == "unknown"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,41 @@ class Comparison:
             paid,
         ]
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the distributions of rates before and after (matplotlib); returns the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: the axes of a new pyplot figure, which a notebook shows and
+            ``pyplot.close()`` frees.
+        """
+        from averagefair.showing.plots.rates import RatesDisplay
+
+        asked = self.before.assessment
+        shown = RatesDisplay.from_rates(
+            self.people.before,
+            self.people.after,
+            alpha=None if asked is None else asked.alpha,
+            rate_names=[spoken(self.before.rate)],
+        )
+        return shown.plot(ax)
+
+    def to_html(self, path: str | Path, **options: Any) -> Path:
+        """Write the report of the comparison to one HTML file; return its path (jinja2).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file appears whole or not at all; an older one is replaced.
+        **options
+            title, settings, notes: as for :func:`averagefair.showing.report.comparison_report`.
+        """
+        from averagefair.showing.page_file import write_page
+        from averagefair.showing.report import comparison_report
+
+        return write_page(path, lambda: comparison_report(self, **options))
+
     def summary(self) -> str:
         """Return the changes: a table and plain words."""
         return f"{table(*self.table())}\n{' '.join(self.statements())}"
@@ -187,6 +223,11 @@ class Comparison:
         return self.summary()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from averagefair.showing.notebook import comparison_html
+
+        return comparison_html(self)
 
 
 def compare(before: Audit, after: Audit) -> Comparison:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,35 @@ class Drift:
         """Return in plain words whether people differ, what changed, and for whom."""
         return [*filter(None, [self._chance(), *self._moves(), self._persistence()])]
 
+    def plot(self) -> Any:
+        """Draw the mean rate and the standard deviation of true rates, batch by batch (matplotlib).
+
+        The figure belongs to pyplot: a notebook shows it, and ``pyplot.close()`` frees it.
+
+        Returns
+        -------
+        Panels
+            ``savefig(file)`` writes the figure; ``figure`` and ``axes`` are matplotlib's.
+        """
+        from averagefair.showing.plots.drift import draw_drift
+
+        return draw_drift(self)
+
+    def to_html(self, path: str | Path, **options: Any) -> Path:
+        """Write the report of the drift to one HTML file; return its path (jinja2).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file appears whole or not at all; an older one is replaced.
+        **options
+            title, settings, notes: as for :func:`averagefair.showing.report.drift_report`.
+        """
+        from averagefair.showing.page_file import write_page
+        from averagefair.showing.report import drift_report
+
+        return write_page(path, lambda: drift_report(self, **options))
+
     def summary(self) -> str:
         """Return a table of the batches, and the changes in plain words."""
         return "\n".join([table(*self.table()), *self.statements()])
@@ -186,6 +216,11 @@ class Drift:
         return self.summary()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from averagefair.showing.notebook import drift_html
+
+        return drift_html(self)
 
 
 def drift(audits: Audit | Sequence[Audit], batches: Sequence[Any] | None = None) -> Drift:

@@ -8,6 +8,7 @@ fails, else INCONCLUSIVE if any part is, else PASS. Without a request there is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from math import isnan, nan, sqrt
@@ -120,6 +121,29 @@ class Gate:
             "outcome": self.outcome and self.outcome.value,
             "parts": [part.to_dict() for part in self.parts],
         }
+
+    @classmethod
+    def of(cls, outcome: Mapping[str, Any] | None) -> Gate | None:
+        """Return the gate that ``to_dict`` wrote; None for None.
+
+        Examples
+        --------
+        >>> Gate.of(Gate(()).to_dict())
+        Gate(parts=())
+        """
+        if outcome is None:
+            return None
+        names = ("name", "asked", "words", "bound", "value", "low", "high")
+        return cls(
+            tuple(
+                Part(
+                    outcome=Outcome(part["outcome"]),
+                    **{"bound": nan}
+                    | {name: part[name] for name in names if part.get(name) is not None},
+                )
+                for part in outcome["parts"]
+            )
+        )
 
 
 def judge(
@@ -263,7 +287,7 @@ def _observed(found: Audit, figure: str, bound: float, replaced: str) -> Part:
     share = f"{_share(beta)}, " if figure == "near" else ""
     above = value > bound
     words = (
-        f"{figure} {near_to(value, bound)} ({share}as observed{replaced}) == "
+        f"{figure} {near_to(value, bound)} ({share}as observed{replaced}) is "
         f"{'above' if above else 'within'} {bound:g}"
     )
     outcome = Outcome.FAIL if above else Outcome.PASS

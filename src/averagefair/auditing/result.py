@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,22 @@ class Audit:
 
         return draw_audit(self)
 
+    def to_html(self, path: str | Path, **options: Any) -> Path:
+        """Write the report of the audit to one HTML file; return its path (jinja2).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file appears whole or not at all; an older one is replaced.
+        **options
+            title, settings, rules, gate: as for
+            :func:`averagefair.showing.report.audit_report`.
+        """
+        from averagefair.showing.page_file import write_page
+        from averagefair.showing.report import audit_report
+
+        return write_page(path, lambda: audit_report(self, **options))
+
     def summary(self) -> str:
         """Return the results in plain words."""
         return summary(self)
@@ -230,6 +247,11 @@ class Audit:
         return self.summary()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from averagefair.showing.notebook import audit_html
+
+        return audit_html(self)
 
     def to_frame(self, table: str = "people") -> Any:
         """Return a table as a pandas DataFrame (pandas must be installed).

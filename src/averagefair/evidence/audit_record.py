@@ -10,6 +10,7 @@ import numpy as np
 
 from averagefair._util.names import in_a_line, unnamed
 from averagefair._util.text import counted, figure, percent
+from averagefair.auditing.gate import Gate
 from averagefair.auditing.groups import Groups
 from averagefair.auditing.person_table import PersonTable
 from averagefair.auditing.result import Audit
@@ -84,7 +85,9 @@ def audit_record(
         brief=[line for line in brief if not line.startswith("Worst off: ")],
         not_proved=not_proved_by_audit(audit),
         repeat=_call(audit),
-        page=lambda record: audit_report(shown, title=record.title, settings=given, rules=rules),
+        page=lambda record: audit_report(
+            shown, title=record.title, settings=given, rules=rules, gate=Gate.of(outcome)
+        ),
         listings=[
             _figure_listing(audit),
             *(_group_listing(view, percent(audit.confidence)) for view in audit.groups),

@@ -31,10 +31,10 @@ class FrontierDisplay(Frozen):
         people with training or new tasks.
     coin_flips : array, shape (k,)
         A baseline: the error if the unconstrained model is mixed with coin flips until its rates
-        are equally close together.
+        are equally close together. NaN if unknown.
     unconstrained_error, unconstrained_alpha : float
         The error and half the spread without a constraint. From this alpha on the constraint never
-        binds.
+        binds. NaN if unknown.
     parameter : str
         What the curve varies: "alpha", "max_rate" or "price". Coin flips, and the line of what was
         requested, are drawn for alpha only.
@@ -75,6 +75,19 @@ class FrontierDisplay(Frozen):
         flips = np.array([point.coin_flips for point in curve])
         free = curve.unconstrained
         return cls(measured, flips, free.error, free.spread / 2, curve.parameter)
+
+    @classmethod
+    def from_measured(cls, measured: Generalisation) -> FrontierDisplay:
+        """Make the display from held-out results alone, without the unconstrained model.
+
+        Parameters
+        ----------
+        measured : Generalisation
+            From ``generalisation(curve, ...)``.
+        """
+        check_kind(measured, Generalisation, "a result of generalisation()")
+        unknown = np.full(measured.training.value.size, np.nan)
+        return cls(measured, unknown, np.nan, np.nan, measured.parameter)
 
     def figure(self) -> drawing.Panels:
         """Draw both panels side by side in a new pyplot figure.
@@ -127,7 +140,9 @@ class FrontierDisplay(Frozen):
                 band = {"color": style.colour, "alpha": 0.13, "linewidth": 1.5}
                 ax.fill_between(at.value, at.error_low, at.error_high, **band)
             drawing.draw_line(ax, at.value, at.error, style, CORNERS[name])
-        if self.parameter == "alpha":
+        if np.isnan(self.unconstrained_error):
+            pass  # made from held-out results alone
+        elif self.parameter == "alpha":
             self._plot_baselines(ax)
         else:
             look = {"color": BLACK, "linestyle": ":", "linewidth": 1.0, "zorder": 1.5}

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from averagefair._util.arrays import FloatArray
 from averagefair._util.frozen import Frozen
 from averagefair.errors import InputError
+from averagefair.estimator import AverageFairClassifier
 from averagefair.frontier import FrontierPoint
 from averagefair.game.promises import Equal
 from averagefair.game.rates import Rates, spoken
@@ -149,6 +150,31 @@ class RatesDisplay(Frozen):
         name = "rate" if several else f"{called[0]} rate".lstrip()
         ax.set(xlabel=f"individual {name}", ylabel="share of the people per 0.01")
         return drawing.finish(ax, above=True)
+
+
+def rates_of_model(model: AverageFairClassifier) -> RatesDisplay:
+    """Compare a fitted model's rates on the training people with their rates before.
+
+    Parameters
+    ----------
+    model : AverageFairClassifier
+        Fitted here: a loaded model does not hold people's rates.
+    """
+    before = getattr(model, "baseline_rates_", None)
+    if before is None:
+        raise InputError(
+            "people's rates are unknown: a loaded model does not hold them. Fit the model, or draw "
+            "any two tables of rates: RatesDisplay.from_rates(before, after).plot()."
+        )
+    promise, known = model.promise_, model.certificate_
+    return RatesDisplay.from_rates(
+        before,
+        model.individual_rates_,
+        ("given rates" if known.against_given else "with nothing asked", value_words(promise)),
+        alpha=promise.alpha if isinstance(promise, Equal) else None,
+        common_rate=known.common_rate if isinstance(promise, Equal) else None,
+        rate_names=[spoken(rate.name) for rate in Rates.of(model.rate)],
+    )
 
 
 def _read(name: str, given: ArrayLike) -> FloatArray:

@@ -16,6 +16,7 @@ from averagefair.auditing.groups import Groups
 from averagefair.auditing.rules import Rules
 from averagefair.game.rates import spoken
 from averagefair.showing.drawing import thin
+from averagefair.showing.strip import strip
 
 MOST_BARS = 300
 """Above this many people, the page draws a band instead of one bar for each."""
@@ -29,7 +30,7 @@ NUMBERS = 45  # a person's numbers take at most this many bytes
 
 
 def audit_data(audit: Audit) -> dict[str, Any]:
-    """Return the data that the page draws; long tables are rounded to 4 decimals."""
+    """Return the data that the page draws; long tables are rounded to 3 decimals."""
     rated = audit.people.worst_first()
     unrated = np.flatnonzero(np.isnan(audit.people.rate))
     request = audit.assessment
@@ -51,6 +52,14 @@ def audit_data(audit: Audit) -> dict[str, Any]:
         }
     )
     return out
+
+
+def audit_strip(audit: Audit) -> str:
+    """Return the strip of everybody's rate, with the band that was requested."""
+    request, band = audit.assessment, None
+    if request is not None and not np.isnan(audit.common_rate):
+        band = (audit.common_rate - request.alpha, audit.common_rate + request.alpha)
+    return strip(audit.people.rate, band, f"{spoken(audit.rate)} rate")
 
 
 def _chance(test: ChanceTest) -> dict[str, Any]:
@@ -103,9 +112,9 @@ def _people(audit: Audit, rows: NDArray[np.intp]) -> dict[str, Any]:
         "listed": listed,
         "columns": {
             "name": names[:listed],
-            "rate": np.round(people.rate[rows], 4),
-            "low": np.round(people.low[rows], 4),
-            "high": np.round(people.high[rows], 4),
+            "rate": np.round(people.rate[rows], 3),
+            "low": np.round(people.low[rows], 3),
+            "high": np.round(people.high[rows], 3),
             "tasks": people.tasks[rows],
             "rank": [None if np.isnan(rank) else int(rank) for rank in people.rank[rows]],
             "flagged": people.flagged[rows].astype(int),
@@ -132,7 +141,7 @@ def _tasks(audit: Audit) -> dict[str, Any]:
         "columns": columns
         | {
             "people": tasks.people[order],
-            "rate": np.round(tasks.rate[order], 4),
+            "rate": np.round(tasks.rate[order], 3),
             "influence": np.round(tasks.influence[order], 9),
         },
     }
@@ -220,7 +229,7 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
         _figure(
             "mean",
             "Mean rate",
-            figure(mean.value, 4),
+            figure(mean.value),
             f"{_interval(mean.low, mean.high, level, over)} The average share of wrong decisions.",
         ),
         _figure(
@@ -232,7 +241,7 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
     ]
     if audit.learned_tasks:
         meaning = "Standard deviation of the rates, as observed on these tasks."
-        return [*always, _figure("sd", "Observed SD", figure(dispersion.sd, 4), meaning)]
+        return [*always, _figure("sd", "Observed SD", figure(dispersion.sd), meaning)]
     equal = audit.equal_exposure
     return [
         *always,
@@ -246,10 +255,10 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
         _figure(
             "sigma",
             "SD of true rates",
-            figure(dispersion.sigma, 4),
+            figure(dispersion.sigma),
             "Standard deviation of the true rates, with the noise removed. "
             f"{_interval(sigma_low, sigma_high, level)} One-sided {level} bound: at most "
-            f"{figure(dispersion.upper, 4)}."
+            f"{figure(dispersion.upper)}."
             if not np.isnan(dispersion.upper)
             else "Standard deviation of the true rates, with the noise removed. It has no bound; "
             "the notes say why.",
@@ -261,7 +270,7 @@ def audit_figures(audit: Audit) -> list[dict[str, str]]:
                 _figure(
                     "equal_exposure",
                     "SD at equal exposure",
-                    figure(equal.dispersion.sigma, 4),
+                    figure(equal.dispersion.sigma),
                     "The same, if everybody had met the same tasks. Chance test: "
                     f"{_p(equal.chance.p)}.",
                 )
@@ -309,5 +318,5 @@ def _p(value: float) -> str:
 def _interval(low: float, high: float, level: str, over: str = "") -> str:
     if np.isnan(low) or np.isnan(high):
         return ""
-    ends = f"{figure(max(0.0, low), 4)} to {figure(min(1.0, high), 4)}"
+    ends = f"{figure(max(0.0, low))} to {figure(min(1.0, high))}"
     return f"{level} CI {ends}{over or '.'}"

@@ -18,6 +18,7 @@ from averagefair.showing.report.audit_data import (
     NUMBERS,
     size_of_name,
 )
+from averagefair.showing.strip import strip
 
 
 def drift_data(found: Drift) -> dict[str, Any]:
@@ -98,6 +99,16 @@ def comparison_data(found: Comparison) -> dict[str, Any]:
     return out
 
 
+def comparison_strips(found: Comparison) -> list[str]:
+    """Return the strips of everybody's rate before and after, on one axis."""
+    sides = {"before": found.people.before, "after": found.people.after}
+    known = np.concatenate(list(sides.values()))
+    known = known[~np.isnan(known)]
+    ends = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    what = f"{spoken(found.before.rate)} rate"
+    return [strip(rates, None, what, ends=ends, caption=name) for name, rates in sides.items()]
+
+
 def _people(found: Comparison) -> dict[str, Any]:
     """Return the table of people, the largest rise first, as many as fit."""
     people = found.people
@@ -113,7 +124,7 @@ def _people(found: Comparison) -> dict[str, Any]:
         "listed": listed,
         "columns": {
             "name": names[:listed],
-            **{name: np.round(getattr(people, name)[rows], 4) for name in numbers},
+            **{name: np.round(getattr(people, name)[rows], 3) for name in numbers},
             "clear": clear,
         },
     }

@@ -9,12 +9,15 @@ from averagefair._util.text import counted, percent
 from averagefair.auditing import Comparison, Drift
 from averagefair.errors import InputError
 from averagefair.game.rates import spoken
+from averagefair.showing.headline import comparison_headline, drift_headline
 from averagefair.showing.report.changes_data import (
     batch_rows,
     change_rows,
     comparison_data,
+    comparison_strips,
     drift_data,
 )
+from averagefair.showing.report.headline_data import headline_data
 from averagefair.showing.report.page import make_page
 
 
@@ -51,9 +54,9 @@ def drift_report(
     rate = spoken(found[0].rate)
     context = {
         "title": title or f"Drift of individual {rate} rates",
-        "lead": f"Individual {rate} rates in {counted(len(found), 'batch', 'batches')}, from "
-        f"{first} to {last}.",
-        "headline": found.headline(),
+        "lead": f"{counted(len(found), 'batch', 'batches')}, from {first} to {last}.",
+        "headline": headline_data(drift_headline(found)),
+        "words": found.headline(),
         "statements": [line for line in found.statements() if line not in found.headline()],
         "notes": notes,
         "batches": batch_rows(found),
@@ -94,13 +97,14 @@ def comparison_report(
     """
     if not isinstance(found, Comparison):
         raise InputError(f"`found` must be a result of compare(); got {type(found).__name__}.")
-    rate, (headline, *statements) = spoken(found.before.rate), found.statements()
+    rate, (words, *statements) = spoken(found.before.rate), found.statements()
     head, rows = found.table()
     context = {
         "title": title or f"Individual {rate} rates before and after",
         "lead": f"The same {counted(found.before.n, 'person', 'people')} on the same "
         f"{counted(found.before.m, 'task')}, decided in two ways.",
-        "headline": headline,
+        "headline": headline_data(comparison_headline(found), comparison_strips(found)),
+        "words": words,
         "statements": statements,
         "notes": notes,
         "head": ["figure", *head[1:]],

@@ -15,15 +15,24 @@ from averagefair.frontier import Frontier, FrontierPoint
 from averagefair.game.certificate import Certificate
 from averagefair.game.measure import Meter
 from averagefair.game.mixture import Mixture
-from averagefair.game.promises import ROUNDING, Equal
+from averagefair.game.promises import ROUNDING, Cap, Equal
 from averagefair.game.rates import ErrorRate, Rates, spoken
 from averagefair.people.parts import Part
 from averagefair.people.sample import Sample
+from averagefair.showing.report.bins import (
+    band_edges,
+    cap_edges,
+    step_band,
+    step_edges,
+    steps_of,
+)
 from averagefair.showing.report.promise_words import promise_words, reached_name
+from averagefair.showing.strip import ROOM, strip
 
 WORST = 50
 """The page lists this many worst-off people at each point."""
-LEAST_BINS, MOST_BINS = 20, 60
+MOST_DOTS = 250
+"""A strip of one point draws this many people at most, since a page has a strip for each point."""
 # Rates at the same bound of a constraint differ only by rounding: compare this many decimals.
 SAME = 9
 CORNERS = {
@@ -97,8 +106,6 @@ def frontier_data(
         )
         for k, name in enumerate(names)
     ]
-    known = [column[~np.isnan(column)] for column in free]
-    spreads = [np.ptp(column) if column.size else -1.0 for column in known]
     errors = [task_errors(point.model.classifiers_, sample) for point in curve]
     out: dict[str, Any] = plain(
         {
@@ -113,7 +120,7 @@ def frontier_data(
             "tasks": sample.m,
             "features": sample.feature_count,
             "rates": rates,
-            "widest_rate": int(np.argmax(spreads)),
+            "widest_rate": _widest(free),
             "unconstrained": {
                 "error": curve.unconstrained.error,
                 "spread": curve.unconstrained.spread,
@@ -133,6 +140,41 @@ def frontier_data(
         }
     )
     return out
+
+
+def frontier_strips(curve: Frontier) -> list[str]:
+    """Return the strip of everybody's rate at each point, all on one axis.
+
+    With several rates, the strips show the one that differs most with nothing asked.
+    """
+    model = curve[0].model
+    names = [spoken(rate.name) for rate in Rates.of(model.rate)]
+    present = model.training_individuals().individual_weights > 0
+    free = _columns(curve.unconstrained.rates, present)
+    widest = _widest(free)
+    rates = [_columns(point.model.individual_rates_, present)[widest] for point in curve]
+    known = np.concatenate([free[widest], *rates])
+    known = known[~np.isnan(known)]
+    ends = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    what = f"{names[widest]} rate"
+    return [
+        strip(own, _band(point, widest), what, ends=ends, most=MOST_DOTS, least_room=ROOM)
+        for own, point in zip(rates, curve, strict=True)
+    ]
+
+
+def _band(point: FrontierPoint, rate: int) -> tuple[float, float] | None:
+    """Return the rates that a point's promise allows, if it has such a band."""
+    if isinstance(point.promise, Equal):
+        common = float(np.atleast_1d(point.certificate.common_rate)[rate])
+        return None if np.isnan(common) else (common - point.value, common + point.value)
+    return (0.0, point.value) if isinstance(point.promise, Cap) else None
+
+
+def _widest(columns: FloatArray) -> int:
+    """Return the rate that differs most between people."""
+    known = [column[~np.isnan(column)] for column in columns]
+    return int(np.argmax([np.ptp(column) if column.size else -1.0 for column in known]))
 
 
 def task_errors(classifiers: Mixture, sample: Sample) -> FloatArray:
@@ -182,86 +224,6 @@ def worst_off(rates: FloatArray, free: FloatArray, count: int = WORST) -> NDArra
     return np.asarray(order[: np.count_nonzero(~np.isnan(rates))][:count])
 
 
-def cap_edges(low: float, high: float, tasks: int, cap: float) -> FloatArray:
-    """Return the edges of at most 60 bins from the lowest rate to the highest, one at a cap.
-
-    Parameters
-    ----------
-    low, high : float
-        The lowest and the highest rate shown.
-    tasks : int
-    cap : float
-        People at the cap are drawn below it.
-
-    Examples
-    --------
-    >>> cap_edges(0.05, 0.4, 10, cap=0.3).round(3)[-3:]
-    array([0.37 , 0.388, 0.405])
-    """
-    width = _least_width(low, high, tasks)
-    cap = high if np.isnan(cap) else cap
-    before = int(np.floor((low - cap) / width - ROUNDING))
-    after = int(np.ceil((high - cap) / width + ROUNDING))
-    edges = cap + width * np.arange(before, max(after, before + 1) + 1) + ROUNDING
-    return _within(np.asarray(edges, dtype=np.float64), width / 2, (cap, cap))
-
-
-def _least_width(low: float, high: float, tasks: int) -> float:
-    """Return the least width of a bin: 1 / tasks, if that leaves 20 bins."""
-    reach = max(high - low, 0.01)
-    return max(reach / (MOST_BINS - 2), min(1.0 / tasks, reach / LEAST_BINS))
-
-
-def band_edges(low: float, high: float, tasks: int, common: float, alpha: float) -> FloatArray:
-    """Return the edges of at most 60 bins from the lowest rate to the highest.
-
-    The band of the common rate plus and minus alpha is a whole number of bins, so nobody inside the
-    band is drawn outside. A band narrower than a bin lies in the middle of a bin. Unconstrained
-    rates are often multiples of 1 / tasks, so narrower bins would often be empty. Therefore bins
-    are at least 1 / tasks wide, if that leaves 20 bins.
-
-    Parameters
-    ----------
-    low, high : float
-        The lowest and the highest rate shown.
-    tasks : int
-    common, alpha : float
-
-    Examples
-    --------
-    >>> band_edges(0.05, 0.4, 10, common=0.2, alpha=0.1).round(3)[:4]
-    array([0.045, 0.064, 0.082, 0.1  ])
-    """
-    least = _least_width(low, high, tasks)
-    inside = int(2.0 * alpha / least + ROUNDING)
-    width = 2.0 * alpha / inside if inside else least
-    first = common - 0.5 * width * max(1, inside)
-    before = int(np.floor((low - first) / width - ROUNDING))
-    after = int(np.ceil((high - first) / width + ROUNDING))
-    edges: FloatArray = np.asarray(
-        first + width * np.arange(before, max(after, before + 1) + 1), dtype=np.float64
-    )
-    edges = _within(edges, width / 2, (common - alpha, common + alpha))
-    # People at the end of the band are inside; allow for rounding.
-    edges[edges < common] -= ROUNDING
-    edges[edges >= common] += ROUNDING
-    return np.asarray(edges, dtype=np.float64)
-
-
-def _within(edges: FloatArray, least: float, band: tuple[float, float]) -> FloatArray:
-    """Clip bins to [0, 1], because a rate is a share; merge a narrow outer bin into the next.
-
-    An outer bin stays if it is at least ``least`` wide, or ends where the band ends.
-    """
-    first, last = max(edges[0], 0.0), min(edges[-1], 1.0)
-    inner = edges[(edges > first + ROUNDING) & (edges < last - ROUNDING)]
-    if inner.size and inner[0] - first < least and abs(inner[0] - band[0]) > ROUNDING:
-        inner = inner[1:]
-    if inner.size and last - inner[-1] < least and abs(inner[-1] - band[1]) > ROUNDING:
-        inner = inner[:-1]
-    return np.concatenate([[first], inner, [last]])
-
-
 def _columns(rates: FloatArray, present: NDArray[np.bool_]) -> FloatArray:
     """Return a row for each rate, shape (rates, n); NaN for people of weight 0."""
     return np.asarray(np.where(present, rates.reshape(len(rates), -1).T, np.nan))
@@ -282,22 +244,38 @@ def _rate(
     known = np.concatenate([free, *reached])
     known = known[~np.isnan(known)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    edges = [
-        cap_edges(low, high, sample.m, common)
-        if alpha is None
-        else band_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
-        for common, alpha in bands
-    ]
+    limits = [_limits(*band) for band in bands]
+    steps = steps_of(known, sample.m)
+    if steps:
+        edges = [step_edges(low, high, steps, limit) for limit in limits]
+        limits = [limit and step_band(limit, steps) for limit in limits]
+    else:
+        edges = [
+            cap_edges(low, high, sample.m, common)
+            if alpha is None
+            else band_edges(low, high, sample.m, 0.5 if np.isnan(common) else common, alpha)
+            for common, alpha in bands
+        ]
     return {
         "name": name,
         "low": min(float(bins[0]) for bins in edges),
         "high": max(float(bins[-1]) for bins in edges),
         "edges": [np.round(bins, 7) for bins in edges],
+        # If all rates are multiples of a step, bars are centred on them, and so is the band.
+        "step": 1.0 / steps if steps else None,
+        "bands": limits,
         "unconstrained": [_counts(free, bins) for bins in edges],
         "histograms": [_counts(rates, bins) for rates, bins in zip(reached, edges, strict=True)],
         "undefined": int(np.count_nonzero(np.isnan(reached[0]))),
         "worst_off": [_worst(rates, free, sample) for rates in reached],
     }
+
+
+def _limits(common: float, alpha: float | None) -> tuple[float, float] | None:
+    """Return the lowest and the highest rate inside, if the promise has a band."""
+    if alpha is None or np.isnan(common):
+        return None
+    return common - alpha, common + alpha
 
 
 def _counts(rates: FloatArray, edges: FloatArray) -> list[int]:
@@ -332,7 +310,25 @@ def _point(point: FrontierPoint) -> dict[str, Any]:
         "by_chances": None if known.by_chances is None else known.by_chances.to_dict(),
         "certificate": certificate_lines(known),
         "shown": _figures(point),
+        "live": _live(point),
     }
+
+
+def _live(point: FrontierPoint) -> list[dict[str, str]]:
+    """Return the figures beside the slider: error, spread or figure reached, and who pays."""
+    known, pays = point.certificate, point.to_dict()
+    figures = {"error": ("error", figure(known.error))}
+    if isinstance(point.promise, Equal):
+        figures["spread"] = ("spread", figure(known.spread))
+    else:
+        figures["reached"] = (reached_name(point.promise).lower(), figure(known.reached))
+    for name in ("better", "worse"):
+        figures[name] = (f"{name} off", _share(pays[name]))
+    return [{"key": key, "name": name, "value": value} for key, (name, value) in figures.items()]
+
+
+def _share(share: float) -> str:
+    return "unknown" if np.isnan(share) else percent(round(share, 3))
 
 
 def figure_names(curve: Frontier) -> list[dict[str, str]]:
@@ -527,5 +523,5 @@ def _with_interval(corner: dict[str, Any], name: str, index: int) -> str:
     return f"{_written(value)} ({_written(low)} to {_written(high)})"
 
 
-def _written(value: float | None, digits: int = 4) -> str:
+def _written(value: float | None, digits: int = 3) -> str:
     return "unknown" if value is None else figure(value, digits)

@@ -24,14 +24,17 @@ from averagefair._util.text import counted, percent, plain
 from averagefair._util.versions import versions
 from averagefair.auditing import Audit
 from averagefair.auditing.assessment import Assessment
+from averagefair.auditing.gate import Gate
 from averagefair.auditing.rules import Rules
 from averagefair.errors import InputError, extra
 from averagefair.evaluation.generalisation import Generalisation, same_curve
 from averagefair.frontier import Frontier
 from averagefair.game.rates import spoken
+from averagefair.showing.headline import audit_headline, frontier_headline
 from averagefair.showing.report.audit_data import (
     audit_data,
     audit_figures,
+    audit_strip,
     exchangeability_words,
     rule_rows,
     systemic_rows,
@@ -42,9 +45,11 @@ from averagefair.showing.report.frontier_data import (
     curve_table,
     figure_names,
     frontier_data,
+    frontier_strips,
     read_training,
     worst_table,
 )
+from averagefair.showing.report.headline_data import headline_data, headline_rows
 from averagefair.showing.report.pays_data import HEAD, pays_data, pays_tables
 from averagefair.showing.report.promise_words import promise_words
 from averagefair.showing.report.story import Image, Section
@@ -108,10 +113,14 @@ def frontier_report(
     data, words = frontier_data(curve, sample, test, start), promise_words(curve)
     curves = [(curve, test), *_other_curve(beside, beside_measured, Y)]
     data["pays"] = plain(pays_data(curves, CORNERS))
+    heads = [frontier_headline(curve, point, test) for point in curve]
+    for point, head in zip(data["points"], heads, strict=True):
+        point["headline"] = headline_rows(head)
     names = " and ".join(rate["name"] for rate in data["rates"])
     blocks = {"frontier-data": data}
     context = {
         "title": title or "What average individual fairness costs",
+        "headline": headline_data(heads[start], frontier_strips(curve), start),
         "data": data,
         "point": data["points"][start],
         "table": curve_table(data),
@@ -126,14 +135,37 @@ def frontier_report(
         "several": len(data["rates"]) > 1,
         "beta": percent(data["beta"]),
         "level": percent(data["confidence"]),
+        "contents": _frontier_contents(data, audit is not None),
         "audit": None,
         "choice": None if choice is None else f"{curve[start].value:g}",
     }
     if audit is not None:
         blocks["audit-data"] = audit_data(audit)
         context["audit"] = _audit_context(audit, blocks["audit-data"])
+        context["audit_headline"] = headline_data(audit_headline(audit), [audit_strip(audit)])
     scripts = ["charts.js", "tables.js", "frontier.js", "audit.js"]
     return make_page("frontier.html", context, blocks, scripts, _settings(curve), settings)
+
+
+def _frontier_contents(data: dict[str, Any], audited: bool) -> list[tuple[str, str]]:
+    """Return the id and the title of each section."""
+    held_out = len(data["corners"]) > 1
+    sections = {
+        "short": ("In words", True),
+        "figures": (f"At this {data['figure']}", True),
+        "cost": ("What fairness costs", True),
+        "distribution": ("Distribution of individual rates", True),
+        "worst": ("Who is worst off", True),
+        "by-task": ("Error of each task", True),
+        "pays": ("Who pays", bool(data["pays"]["corners"])),
+        "unseen": ("Held-out people and tasks", held_out),
+        "proved": ("What is proved, and what is not", True),
+        "whole": ("The whole curve", True),
+        "words": ("Terms", True),
+        "audit": ("The audit", audited),
+        "made": ("How this was made", True),
+    }
+    return [(key, name) for key, (name, there) in sections.items() if there]
 
 
 def _other_curve(
@@ -156,6 +188,7 @@ def audit_report(
     title: str | None = None,
     settings: Mapping[str, Any] | None = None,
     rules: Rules | None = None,
+    gate: Gate | None = None,
 ) -> str:
     """Return a page about an audit, as the text of one HTML file.
 
@@ -167,6 +200,8 @@ def audit_report(
         How to make the report again (files, options, a command line), shown as given.
     rules : Rules, optional
         Rules on features that say who has high rates, from :meth:`Audit.who`.
+    gate : Gate, optional
+        What was asked of the audit, and the outcome. Default: its alpha, if it has one.
 
     Examples
     --------
@@ -176,9 +211,12 @@ def audit_report(
     True
     """
     _check_audit(audit)
+    if not (gate is None or isinstance(gate, Gate)):
+        raise InputError(f"`gate` must be a Gate, as judge() returns it; got {gate!r}.")
     blocks = {"audit-data": audit_data(audit)}
     context = {
         "title": title or f"Audit of individual {spoken(audit.rate)} rates",
+        "headline": headline_data(audit_headline(audit, gate), [audit_strip(audit)]),
         "audit": _audit_context(audit, blocks["audit-data"], rules),
     }
     scripts = ["charts.js", "tables.js", "audit.js"]
@@ -247,8 +285,22 @@ def _audit_context(
     audit: Audit, data: dict[str, Any], rules: Rules | None = None
 ) -> dict[str, Any]:
     head, *paragraphs = audit.summary().splitlines()
+    sections = {
+        "short": ("In words", True),
+        "numbers": ("The numbers", True),
+        "rates": ("Individual rates", True),
+        "chance": ("More than chance?", not audit.learned_tasks),
+        "near": ("How close together", True),
+        "systemic": ("The same people again and again", bool(audit.systemic.k.size)),
+        "rules": ("Who has high rates", rules is not None),
+        "groups": ("By group", bool(data["groups"])),
+        "people": ("People", True),
+        "tasks": ("Tasks", True),
+        "words": ("Terms", True),
+    }
     return {
         "head": head,
+        "contents": [(f"audit-{key}", name) for key, (name, there) in sections.items() if there],
         "paragraphs": [line for line in paragraphs if not line.startswith("Note: ")],
         "notes": audit.notes,
         "figures": audit_figures(audit),

@@ -31,7 +31,7 @@
     return {
       label: test.p === null ? "There is no test." : `Differences between people under chance alone, and as observed: p = ${test.p.toPrecision(3)}.`,
       x: domain([edges, [test.statistic], some ? [] : [0]]), y: [0, 1.1 * Math.max(1, ...test.counts)], height: 250,
-      xLabel: "differences between people: 0 is the average under chance", yLabel: "number of flips", yWhole: true,
+      xLabel: "size of the differences (ratio): 0 is the average under chance", yLabel: "number of flips", yWhole: true,
       layers: [
         ...(some ? [{ type: "bars", edges, counts: test.counts, tone: "orange", name: `chance alone (${flips})` }] : []),
         { type: "rule", at: test.statistic, tone: "blue", name: "observed" },
@@ -42,9 +42,12 @@
   chart(document.getElementById("audit-curve-chart"), () => {
     const line = data.curve, beta = line.beta;
     // The bound is infinite at beta 0, so the chart shows only the part near the other lines.
-    const shown = domain([line.alpha, line.floor, line.denoised, requested ? [data.alpha] : []])[1];
+    // Most of what matters happens while few people are left out.
+    const top = Math.min(1, Math.max(0.3, 2 * (data.beta ?? 0)));
+    const low = (list) => list.filter((_, k) => beta[k] <= top);
+    const shown = domain([...[line.alpha, line.floor, line.denoised].map(low), requested ? [data.alpha] : []]);
     const layers = learned ? [] : [
-      { type: "line", x: line.cap, y: beta, tone: "grey", dash: "9 3 2 3", name: `at most (${percent(data.confidence)} bound)` },
+      { type: "line", x: line.cap, y: beta, tone: "grey", dash: "9 3 2 3", name: `${percent(data.confidence)} bound` },
       { type: "line", x: line.floor, y: beta, tone: "orange", dash: "2 3", mark: "triangle", name: "noise alone" },
       { type: "line", x: line.denoised, y: beta, tone: "green", dash: "7 4", mark: "square", name: "without noise" },
     ];
@@ -52,8 +55,8 @@
     if (requested) layers.push({ type: "marks", x: [data.alpha], y: [data.beta], mark: "cross", tone: "ink", name: "requested" });
     return {
       label: `The share of people left out against half the width of the band that holds the others: observed${learned ? "" : ", noise alone, without noise, and the bound"}.`,
-      x: [0, Math.max(0.02, Math.min(1, 1.35 * shown))], y: [-0.03, 1],
-      xLabel: "alpha: half the width of the band", yLabel: "beta: share left out", layers,
+      x: fromZero([shown[0], Math.max(0.02, shown[1])]), y: [-0.02 * top, top],
+      xLabel: "alpha: half the width of the band (rate)", yLabel: "beta: share of people", layers,
     };
   });
 
@@ -73,17 +76,17 @@
     }));
   }
 
-  const four = (value) => (value === null ? "unknown" : written(value));
+  const three = (value) => (value === null ? "unknown" : written(value));
   const people = data.people, box = document.querySelector('[data-table="people"]');
   if (people.listed < people.total) {
     html("p", { class: "note" }, box, `The table lists the ${count(people.listed)} worst-off of ${count(people.total)} people, to limit the size of this file.`);
   }
   dataTable(box, [
     { key: "name", name: "person" },
-    { key: "rate", name: "rate", number: true, write: four },
+    { key: "rate", name: "rate", number: true, write: three },
     ...(learned ? [] : [
-      { key: "low", name: "low", number: true, write: four },
-      { key: "high", name: "high", number: true, write: four },
+      { key: "low", name: "low", number: true, write: three },
+      { key: "high", name: "high", number: true, write: three },
     ]),
     { key: "tasks", name: "tasks", number: true, write: count },
     { key: "rank", name: "rank", number: true, write: (rank) => (rank === null ? "none" : count(rank)) },
@@ -95,7 +98,7 @@
   dataTable(document.querySelector('[data-table="tasks"]'), [
     { key: "name", name: "task" },
     ...("family" in data.tasks.columns ? [{ key: "family", name: "family" }] : []),
-    { key: "rate", name: "rate", number: true, write: four },
+    { key: "rate", name: "rate", number: true, write: three },
     { key: "people", name: "people", number: true, write: count },
     ...(learned ? [] : [{ key: "influence", name: "influence", number: true, write: (value) => written(value, 6) }]),
   ], data.tasks.columns, { id: "tasks", search: "tasks-search", what: "tasks", caption: "Tasks" });

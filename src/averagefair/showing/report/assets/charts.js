@@ -3,7 +3,7 @@
 
 const SVG = document.getElementById("drawing").namespaceURI;
 const charts = [];
-const PRINT_WIDTH = 660, LEAST_WIDTH = 160;
+const PRINT_WIDTH = 660, PRINT_HEIGHT = 210, LEAST_WIDTH = 160;
 let printing = false;
 
 function svg(tag, attributes, parent) {
@@ -32,7 +32,7 @@ function nameCell(tag, attributes, parent, name) {
 }
 
 // Writes a number with this many decimals; zero has no minus, and null is "unknown".
-function written(value, digits = 4) {
+function written(value, digits = 3) {
   if (value === null || value === undefined) return "unknown";
   const text = value.toFixed(digits);
   return Number(text) === 0 ? (0).toFixed(digits) : text;
@@ -100,7 +100,7 @@ function chart(box, spec) {
 
 window.addEventListener("beforeprint", () => {
   printing = true;
-  for (const drawing of charts) drawing.draw(drawing.box.closest(".panels") ? PRINT_WIDTH / 2 : PRINT_WIDTH);
+  for (const drawing of charts) drawing.draw(drawing.box.closest(".panels, .two") ? PRINT_WIDTH / 2 : PRINT_WIDTH);
 });
 window.addEventListener("afterprint", () => {
   printing = false;
@@ -108,12 +108,15 @@ window.addEventListener("afterprint", () => {
 });
 
 function drawChart(box, spec, width) {
-  const height = spec.height || Math.round(Math.min(360, Math.max(230, width * 0.42)));
-  const yTicks = spec.rows ? [] : ticks(...spec.y, Math.max(2, height / 55)).filter(
+  const tall = Math.round(Math.min(360, Math.max(230, width * 0.42)));
+  const height = printing ? Math.min(spec.rows ? Infinity : PRINT_HEIGHT, spec.height || tall) : spec.height || tall;
+  const yTicks = spec.rows ? [] : ticks(...spec.y, Math.max(2, height / 42)).filter(
     ([value]) => !spec.yWhole || Number.isInteger(value));
   const widest = Math.max(0, ...(spec.rows || yTicks.map((tick) => tick[1])).map((t) => t.length));
   const left = Math.min(width * 0.4, 14 + 7 * widest + (spec.yLabel ? 14 : 0));
-  const frame = { left, top: 10, right: width - 24, bottom: height - 42 };
+  const direct = directLabels(spec, width);
+  const room = Math.max(24, ...direct.filter(({ layer }) => layer.type !== "rule").map(({ text }) => 14 + LETTER * text.length));
+  const frame = { left, top: direct.some(({ layer }) => layer.type === "rule") ? 24 : 10, right: width - room, bottom: height - 42 };
   const x = (value) =>
     frame.left + ((value - spec.x[0]) / (spec.x[1] - spec.x[0])) * (frame.right - frame.left);
   const y = (value) =>
@@ -131,8 +134,65 @@ function drawChart(box, spec, width) {
   // Marks on the frame must not be clipped, so they are drawn above it.
   const above = svg("g", { "aria-hidden": "true" });
   for (const layer of spec.layers) LAYERS[layer.type](layer, { inside, above, x, y, frame });
+  const named = new Set(writeDirect(direct, above, frame, x, y));
   root.append(above);
-  box.replaceChildren(root, legend(spec.layers));
+  box.replaceChildren(root, legend(spec.layers.filter((layer) => !named.has(layer))));
+}
+
+// Returns the layers that are named in the chart: lines at their ends, upright lines above. On a
+// narrow screen, and for long names, the legend names them.
+const LETTER = 6.9, DIRECT_WIDTH = 500, LONGEST_DIRECT = 26;
+function directLabels(spec, width) {
+  if (width < DIRECT_WIDTH || spec.rows) return [];
+  return spec.layers
+    .filter((layer) => layer.name && ["line", "level", "rule"].includes(layer.type))
+    .map((layer) => ({ layer, text: layer.name }))
+    .filter(({ layer, text }) => text.length <= LONGEST_DIRECT &&
+      (layer.type === "line" ? layer.x.some((_, k) => drawn(layer, k)) : layer.at !== null));
+}
+
+function drawn(layer, k) {
+  return layer.x[k] !== null && layer.x[k] !== undefined && layer.y[k] !== null && layer.y[k] !== undefined;
+}
+
+function within(frame, x, y) {
+  return x >= frame.left - 0.5 && x <= frame.right + 0.5 && y >= frame.top - 0.5 && y <= frame.bottom + 0.5;
+}
+
+// Writes each name at the right, beside the end of its line, one below the other. Returns the layers
+// named; a line that ends elsewhere is left to the legend.
+const LINE_HEIGHT = 14, NEAR_END = 60;
+function writeDirect(direct, above, frame, x, y) {
+  const beside = [], named = [];
+  for (const { layer, text } of direct) {
+    if (layer.type === "rule") {
+      const at = x(layer.at), end = at > (frame.left + frame.right) / 2;
+      named.push(layer);
+      write(above, text, at, frame.top - 6, end ? "end" : "start");
+      continue;
+    }
+    const places = layer.type === "level" ? [[frame.right, y(layer.at)]]
+      : layer.x.map((_, k) => k).filter((k) => drawn(layer, k)).map((k) => [x(layer.x[k]), y(layer.y[k])]);
+    const seen = places.filter(([across, up]) => within(frame, across, up));
+    const [across, up] = seen.reduce((a, b) => (b[0] >= a[0] ? b : a), [0, 0]);
+    if (across < frame.right - NEAR_END) continue;
+    named.push(layer);
+    beside.push({ text, up });
+  }
+  beside.sort((a, b) => a.up - b.up);
+  const most = frame.bottom - LINE_HEIGHT * (beside.length - 1);
+  let last = frame.top - LINE_HEIGHT;
+  beside.forEach((label, k) => {
+    label.at = Math.min(Math.max(label.up, last + LINE_HEIGHT), most + LINE_HEIGHT * k);
+    last = label.at;
+    write(above, label.text, frame.right + 8, label.at + 4, "start");
+  });
+  return named;
+}
+
+function write(parent, words, x, y, anchor) {
+  const label = svg("text", { x, y, class: "name", "text-anchor": anchor }, parent);
+  label.textContent = words;
 }
 
 function drawAxes(root, spec, frame, x, y, yTicks, height) {
@@ -207,21 +267,20 @@ function mark(shape, tone, at, up, parent) {
 }
 
 const LAYERS = {
-  line(layer, { inside, above, x, y }) {
+  line(layer, { inside, above, x, y, frame }) {
     const dash = layer.dash ? { "stroke-dasharray": layer.dash } : {};
     const style = `line stroke-${layer.tone}${layer.thin ? " thin" : ""}`;
     svg("path", { d: path(layer.x, layer.y, x, y), class: style, ...dash }, inside);
     if (!layer.mark) return;
     layer.x.forEach((at, k) => {
-      const up = layer.y[k];
-      if (at !== null && up !== null) mark(layer.mark, layer.tone, x(at), y(up), above);
+      if (drawn(layer, k) && within(frame, x(at), y(layer.y[k]))) mark(layer.mark, layer.tone, x(at), y(layer.y[k]), above);
     });
   },
   // Draws marks without a line.
   marks(layer, { above, x, y, frame }) {
     layer.x.forEach((at, k) => {
       const up = layer.y[k];
-      if (at === null || up === null || up === undefined) return;
+      if (!drawn(layer, k) || !within(frame, x(at), y(up))) return;
       mark(layer.mark, layer.tone, x(at), y(up), above);
       if (!layer.texts) return;
       const before = x(at) > frame.right - 40;

@@ -17,7 +17,7 @@
     };
   });
 
-  const four = (value) => (value === null ? "unknown" : written(value));
+  const three = (value) => (value === null ? "unknown" : written(value));
   const signed = (value) => (value === null ? "unknown" : `${value > 0 ? "+" : ""}${written(value)}`);
   const people = data.people, box = document.querySelector('[data-table="people"]');
   if (people.listed < people.total) {
@@ -25,8 +25,8 @@
   }
   dataTable(box, [
     { key: "name", name: "person" },
-    { key: "before", name: "before", number: true, write: four },
-    { key: "after", name: "after", number: true, write: four },
+    { key: "before", name: "before", number: true, write: three },
+    { key: "after", name: "after", number: true, write: three },
     { key: "difference", name: "change", number: true, write: signed },
     ...(learned ? [] : [
       { key: "low", name: "low", number: true, write: signed },

@@ -8,8 +8,6 @@
   const here = () => points[state.point];
   const column = (name) => points.map((point) => point[name]);
   const named = (point) => `${data.figure} ${point.label}`;
-  // A single value needs an artificial width.
-  const valueDomain = domain([values], values.length > 1 ? 0.03 : 0.3);
 
   const HELD_OUT = {
     people: { tone: "green", dash: "7 4", mark: "square", name: "new people" },
@@ -17,6 +15,21 @@
     both: { tone: "red", dash: "9 3 2 3", mark: "diamond", name: "both new" },
   };
   const corners = Object.entries(data.corners).filter(([name]) => name !== "training");
+
+  // Returns the last point worth showing: beyond it all errors stay as they are. The chart always
+  // shows the chosen point.
+  const FLAT = 0.03;
+  const settled = Math.max(...[column("error"), ...corners.map(([, corner]) => corner.error)].map((list) => {
+    const known = list.filter((value) => value !== null), last = list.length - 1;
+    const near = FLAT * (Math.max(...known) - Math.min(...known));
+    let place = last;
+    while (place > 0 && list[place - 1] !== null && Math.abs(list[place - 1] - list[last]) <= near) place--;
+    return Math.min(last, place + 1);
+  }));
+  const shownTo = () => Math.max(settled, state.point);
+  // A single value needs an artificial width.
+  const valueDomain = () => domain([values.slice(0, shownTo() + 1)], shownTo() > 0 ? 0.03 : 0.3);
+  const seen = (list) => list.slice(0, shownTo() + 1);
 
   function costSpec() {
     const layers = [
@@ -33,11 +46,12 @@
       label: `Error against ${data.figure}. At ${named(here())} the training error is ${written(here().error)}, ` +
         (data.equal ? `${written(here().coin_flips)} with coin flips and ` : "") +
         `${written(data.unconstrained.error)} without a constraint.`,
-      x: valueDomain,
-      y: fromZero(domain([column("error"), column("coin_flips"), [data.unconstrained.error],
-        ...corners.flatMap(([, corner]) => [corner.error, corner.error_low, corner.error_high])])),
+      x: valueDomain(),
+      // Coin flips err far more at a small alpha: their line may leave the chart at the top.
+      y: fromZero(domain([seen(column("error")), [data.unconstrained.error],
+        ...corners.flatMap(([, corner]) => [corner.error, corner.error_low, corner.error_high].map(seen))], 0.12)),
       xLabel: `${data.figure}: ${data.meaning}`,
-      yLabel: "error", layers,
+      yLabel: "error (share of decisions)", layers,
     };
   }
 
@@ -47,14 +61,14 @@
     const some = now.some((number) => number > 0);
     const common = data.equal && some ? here().common_rate[state.rate] : null;
     const reached = !data.equal && some ? here().reached : null;
-    const inBand = common === null ? [] : [common - here().value, common + here().value];
+    const inBand = (some && rate.bands[state.point]) || [];
     const reachedName = document.querySelector('[data-figure="reached"]')?.previousElementSibling.textContent.toLowerCase();
     return {
       label: `Distribution of ${rate.name} rates at ${named(here())}, and without a constraint. ` +
         (data.equal ? `The common rate is ${written(common)}.` : `The ${reachedName} is ${written(reached)}.`),
       x: [rate.low, rate.high],
       y: [0, 1.08 * Math.max(1, ...now, ...free)],
-      xLabel: `individual ${rate.name} rate`, yLabel: "people", yWhole: true,
+      xLabel: `individual ${rate.name} rate${rate.step ? `: in steps of ${Number(rate.step.toPrecision(3))}` : ""}`, yLabel: "people", yWhole: true,
       layers: [
         ...(data.equal ? [{ type: "span", from: inBand[0] ?? null, to: inBand[1] ?? null, tone: "band", name: "common rate ± alpha" }] : []),
         { type: "bars", edges, counts: now, tone: "blue", name: `at ${named(here())}` },
@@ -95,8 +109,8 @@
         `${written(corner.near[state.point])} of a common rate` + (corner.learned_tasks ? "." :
         `; noise alone would give ${written(corner.floor[state.point])}; for true rates it is about ` +
         `${written(corner.denoised[state.point])}.`),
-      x: valueDomain, y: [0, domain([...all, near])[1]], height: 250,
-      xLabel: data.figure, yLabel: "distance",
+      x: valueDomain(), y: [0, domain([...all, near].map(seen))[1]], height: 250,
+      xLabel: data.figure, yLabel: "distance (rate)",
       layers: [
         ...(corner.learned_tasks ? [] : [{ type: "line", x: values, y: corner.floor, tone: "orange", dash: "2 3", name: "noise alone" }]),
         { type: "line", x: values, y: corner.near, tone: "blue", mark: "dot", name: "observed" },
@@ -148,6 +162,31 @@
     slider.setAttribute("aria-valuetext", named(point));
   }
 
+  function showHeadline() {
+    const head = here().headline, box = document.querySelector(".headline");
+    for (const name of ["question", "sentence"]) {
+      box.querySelector(`[data-headline="${name}"]`).textContent = head[name];
+    }
+    const badge = box.querySelector(".badge");
+    badge.dataset.badge = head.badge;
+    badge.dataset.tone = head.tone;
+    badge.querySelector(".icon").textContent = head.icon;
+    badge.querySelector(".word").textContent = head.word;
+    const rows = head.rows.map(([name, value]) => {
+      const line = html("tr", {});
+      html("th", { scope: "row" }, line, name);
+      nameCell("td", {}, line, value);
+      return line;
+    });
+    box.querySelector("tbody").replaceChildren(...rows);
+    for (const strip of box.querySelectorAll("[data-strip]")) {
+      strip.hidden = Number(strip.dataset.strip) !== state.point;
+    }
+    for (const item of here().live) {
+      document.querySelector(`[data-live="${item.key}"]`).textContent = item.value;
+    }
+  }
+
   function showWorst() {
     const rate = data.rates[state.rate], worst = rate.worst_off[state.point];
     const rows = worst.name.map((name, k) => {
@@ -177,6 +216,7 @@
   }
 
   function show() {
+    showHeadline();
     showFigures();
     showWorst();
     showCertificate();

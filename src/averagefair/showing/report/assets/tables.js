@@ -1,6 +1,8 @@
 // Tables with search, sorting and pages. Columns are lists; a row is an index into them.
 
 const PAGE = 50;
+// The style sheet repeats this number.
+const ON_PAPER = 10;
 
 // columns: [{key, name, number, write}]; data: {key: list}; options: id, search, caption, note.
 function dataTable(box, columns, data, options) {
@@ -29,6 +31,7 @@ function dataTable(box, columns, data, options) {
   const back = html("button", { type: "button" }, pager, "Previous");
   const where = html("span", { "aria-live": "polite" }, pager);
   const next = html("button", { type: "button" }, pager, "Next");
+  const cut = html("p", { class: "cut" }, box);
   back.addEventListener("click", () => turn(-PAGE));
   next.addEventListener("click", () => turn(PAGE));
 
@@ -100,6 +103,7 @@ function dataTable(box, columns, data, options) {
     back.disabled = state.from === 0;
     next.disabled = to >= all;
     pager.hidden = all <= PAGE && !state.find;
+    cut.textContent = all <= ON_PAPER ? "" : `${count(state.from + 1)}–${count(state.from + Math.min(ON_PAPER, rows.length))} of ${count(all)}${by}. The page on a screen lists all.`;
   }
 
   arrange();
