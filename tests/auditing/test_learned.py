@@ -224,7 +224,7 @@ def test_gates_judge_what_was_observed(tables):
         assert f"replaces {asked})" in " ".join(out.split())
         said = json.loads(run(tables, *gate, reached + 0.001, "--json").out)
         assert (said["fail_on"], said["figure"]) == (judged, pytest.approx(reached))
-    unmet = run(tables, *judge, "--alpha", 0.001, code=1).out
+    unmet = run(tables, *judge, "--alpha", 0.001, "--explain", code=1).out
     assert "Observed on these tasks: not met" in " ".join(unmet.split())
     run(tables, *judge, "--alpha", 0.5)
 

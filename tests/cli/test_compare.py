@@ -73,6 +73,10 @@ def test_it_says_what_changed_and_writes_everybody(forks, compared, tmp_path):
     WORLD.write(tmp_path)
     more = ("-o", "c.html", "--people", "p.csv", "--title", "Two vendors")
     done = forks.run(tmp_path, *TABLES, "--alpha", "0.1", *more)
+    assert fits_80_columns(done.out)
+    assert len(done.out.split()) <= 100
+    assert compared.statements()[0].split(". ")[0] in " ".join(done.out.split())
+    done = forks.run(tmp_path, *TABLES, "--alpha", "0.1", *more, "--explain")
     said = " ".join(done.out.split())
     for line in compared.statements():
         assert " ".join(line.split()) in said

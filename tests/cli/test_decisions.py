@@ -195,7 +195,7 @@ def curves(shop):
             lambda: run(shop, *args, "--json", "-o", "c.html", code=1),
             lambda: run(shop, *args, "--decisions", "fixed", code=1),
             lambda: run(shop, *args, "--decisions", "drawn", "--json"),
-            lambda: run(shop, *args, "--decisions", "drawn"),
+            lambda: run(shop, *args, "--decisions", "drawn", "--alphas", "0.2"),
         ]
     )
 

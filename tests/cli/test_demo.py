@@ -60,7 +60,7 @@ def run_demo(folder, demo, *args):
 
 @pytest.fixture(scope="module")
 def shown(folder, demo):
-    return run_demo(folder, demo)
+    return run_demo(folder, demo, "--explain")
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,30 @@ def test_it_has_a_row_for_every_alpha_and_fits_80_columns(shown):
     assert tuple(rows(shown, 8)) == tuple(rows(shown, 5)) == SHOWN
 
 
-def test_it_ends_with_its_report(shown, folder):
-    kind, path = shown.splitlines()[-1].split(": ")
-    assert kind == "report"
-    assert "<html" in (folder / path).read_text(encoding="utf-8")[:1000]
+def test_it_prints_one_screen_that_ends_with_its_report(folder, demo, told):
+    screen = run_demo(folder, demo, "-o", "screen.html")
+    assert fits_80_columns(screen)
+    assert len(screen.splitlines()) <= 24
+    assert len(screen.split()) <= 150
+    for row in told["who_pays"]:
+        (line,) = (line for line in screen.splitlines() if line.lstrip().startswith(row["promise"]))
+        assert f" {row['error']:.3f} " in line
+        assert f" {row['worst_off']:.3f}" in line
+    assert f"{told['headline']['badge']}. {told['headline']['sentence']}" in " ".join(
+        screen.split()
+    )
+    for text, name in ((screen, "screen.html"), (run_demo(folder, demo), "averagefair-demo.html")):
+        assert text.splitlines()[-1] == f"report, to open in a browser: {name}"
+        assert "<html" in (folder / name).read_text(encoding="utf-8")[:1000]
+
+
+def test_a_browser_is_opened_only_if_asked(folder, demo, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    run_demo(folder, demo)
+    assert opened == []
+    run_demo(folder, demo, "--open", "-o", "a page.html")
+    assert opened == [(folder / "a page.html").resolve().as_uri()]
 
 
 def test_it_tells_other_programs_the_same(shown, told):
@@ -99,7 +119,7 @@ def test_it_says_who_pays_in_training_and_on_new_people_and_tasks(shown, told, c
     pays = curve.at(0.1).who_pays
     assert told["who_pays"][0]["worst_off"] == pays.worst_off.before
     assert told["who_pays"][1]["worst_off"] == pays.worst_off.after
-    assert [point["price"] for point in told["worst_off"]] == [0.05, 0.1, 0.25, 0.5]
+    assert [point["price"] for point in told["worst_off"]] == [0.05, 0.1, 0.25]
     assert "--worst-off 0.1 --price 0.1" in shown
 
 
@@ -141,13 +161,15 @@ def test_its_tables_hold_the_population(told, folder):
     assert newcomers["person"] == groups["person"]
 
 
-def test_the_command_line_page_shows_what_it_prints(shown):
+def test_the_command_line_page_shows_what_it_prints(shown, folder, demo):
     """All but the audit, whose words depend on the figures."""
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     (quoted,) = re.findall(r"```text\n(Average individual.*?)```", page, flags=re.DOTALL)
     head, rest = shown.split("The audit of alpha")
-    came = head + rest[rest.index("People and tasks that training") :].split("\nreport:")[0]
+    came = head + rest[rest.index("People and tasks that training") :].split("\nreport,")[0]
     assert agree(quoted, came, in_part=False)
+    (quoted,) = re.findall(r"```text\n(Learned on .*?)```", page, flags=re.DOTALL)
+    assert agree(quoted, run_demo(folder, demo), in_part=False)
 
 
 def test_the_command_line_page_names_every_option():

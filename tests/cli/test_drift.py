@@ -85,7 +85,7 @@ def test_the_calendar_makes_the_windows(forks, folder):
 
 def test_it_says_what_moved_and_who_stayed_badly_off(forks, folder, followed, tmp_path):
     (tmp_path / "events.csv").write_bytes((folder / "events.csv").read_bytes())
-    done = forks.run(tmp_path, *LOG, "-o", "drift.html")
+    done = forks.run(tmp_path, *LOG, "-o", "drift.html", "--explain")
     said = " ".join(done.out.split())
     for line in followed.statements():
         # The batches of Python have other names.

@@ -37,6 +37,7 @@ def audited(shop):
     rows = [[one, *cells] for one, cells in zip(IDS, decisions.astype(int), strict=True)]
     write(shop / "decisions.csv", ["person", *TASKS], [*rows, ["Zoe", *[0] * len(TASKS)]])
     more = ("--common-people", "--fail-above", "0.9", "--evidence", "of-audit", "--title", "Eight")
+    more += ("--explain",)
     return run(shop, *AUDIT, *more, code=None)
 
 

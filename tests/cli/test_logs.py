@@ -107,12 +107,15 @@ def test_it_is_pythons_with_trials_weights_and_words(forks, tmp_path):
 
 
 def test_it_says_what_was_read_and_what_was_left_out(forks, folder, tmp_path):
-    done = forks.run(folder, *TIMED)
+    done = forks.run(folder, *TIMED, "--explain")
     said = " ".join(done.out.split())
     blank = int(np.isnan(WORLD.labels).sum())
     assert "read: 2,400 events from events.csv, about 60 people on 40 tasks" in said
     assert "4 windows of a month: 2026-01-01 to 2026-04-01" in said
     assert f"left out: {blank} events without a label" in said
+    short = forks.run(folder, *TIMED).out
+    assert f"(--explain): left out: {blank} events without a label\n" in short
+    assert "read: " not in short
     assert fits_80_columns(done.out)
 
 
@@ -197,7 +200,7 @@ def test_groups_and_features_are_joined_by_id(forks, folder, tmp_path):
 
 
 def test_rules_are_printed_with_their_intervals(forks, folder):
-    done = forks.run(folder, *LOG, "--features", "groups.csv", "--id", "who")
+    done = forks.run(folder, *LOG, "--features", "groups.csv", "--id", "who", "--explain")
     said = " ".join(done.out.split())
     assert "Rules on features, confirmed on people and tasks that did not find them" in said
     assert "- age > " in said
@@ -209,7 +212,13 @@ def test_rules_are_printed_with_their_intervals(forks, folder):
         [[name, 20 + k] for k, name in enumerate(WORLD.names[::-1])],
     )
     facts = strict(forks.run(folder, *tables, "--features", "by_person.csv", "--json").out)
-    assert facts["rules"]["rules"][0]["text"].startswith("age <= ")
+    rules = facts["rules"]["rules"]
+    assert rules[0]["text"].startswith("age <= ")
+    short = forks.run(folder, *tables, "--features", "by_person.csv").out
+    assert fits_80_columns(short)
+    lines = [line for line in short.splitlines() if "rule" in line]
+    assert 1 <= len(lines) <= 3
+    assert lines[0].startswith(f"rule: {rules[0]['text']}: {rules[0]['people']} people, ")
 
 
 def test_a_log_of_learned_tasks_shows_what_was_observed(forks, folder):
@@ -362,7 +371,7 @@ CASES = {
     "an alpha above everything": Case((*GIVEN, "--alpha", "5"), ("`alpha`", "got 5"), CSV),
     "an unknown period": Case(
         (*GIVEN, "--time", "date", "--every", "fortnight"),
-        ("--every", "'fortnight'", "'week'"),
+        ("--every", "'fortnight'", "week"),
         CSV,
     ),
     "a period without times": Case((*GIVEN, "--every", "week"), ("--every", "--time date"), CSV),

@@ -221,6 +221,6 @@ def test_a_log_takes_one_word(forks, tmp_path):
     events.to_csv(tmp_path / "log.csv", index=False)
     args = ("audit", "--log", "log.csv", "--person", "id", "--task", "task", "--label", "label")
     args += ("--decision", "made", "--positive", "yes")
-    assert "mean" in run(tmp_path, *args).out
+    assert "average error" in run(tmp_path, *args).out
     told = refused(forks, tmp_path, *args, "--positive", "ja")
     assert "a log takes one word as --positive; got yes, ja" in told

@@ -1,13 +1,17 @@
 """The progress line: share done, time left, and short enough for a terminal."""
 
+import re
 import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from averagefair import Cap, ColumnGeneration, Minimax, Round, StumpOracle, WorstOff, frontier
 from averagefair.cli import progress as line
+from averagefair.cli.app import app
 from averagefair.cli.progress import Clock, progress
+from tests.support.cli_runs import write_people
 from tests.support.small_fits import model, people
 
 CURVE = (0.1, 0.02, 0.05, 0.2)
@@ -204,13 +208,85 @@ class Terminal:
         pass
 
 
-@pytest.mark.parametrize(("shown", "tty"), [(True, False), (False, True), (False, False)])
-def test_nothing_is_shown_where_nobody_looks(shown, tty, monkeypatch):
+@pytest.mark.parametrize("tty", [True, False])
+def test_nothing_is_shown_if_nobody_wants_it(tty, monkeypatch):
     screen = Terminal(tty)
     monkeypatch.setattr(sys, "stderr", screen)
-    with progress(shown, [0.05], max_rounds=10) as show:
+    with progress(False, [0.05], max_rounds=10) as show:
         assert show is None
     assert screen.text == ""
+
+
+def test_without_a_terminal_a_line_is_printed_every_few_seconds(time, monkeypatch):
+    screen = Terminal(False)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress(True, [0.05], max_rounds=100) as show:
+        for round in range(1, 61):
+            time.now += 0.5
+            show(at(0.05, round=round))
+    lines = screen.text.splitlines()
+    assert len(lines) == 6  # thirty seconds
+    assert lines[0] == "progress: alpha 0.05, round 10, error 0.250, at most 0:45 left"
+    assert lines[-1] == "progress: alpha 0.05, round 60, error 0.250, at most 0:20 left"
+
+
+def test_a_run_that_is_soon_over_prints_nothing(time, monkeypatch):
+    screen = Terminal(False)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress(True, CURVE, max_rounds=100) as show:
+        for alpha in (0.2, 0.1, 0.05, 0.02):
+            time.now += 1.0
+            show(at(alpha))
+    assert screen.text == ""
+
+
+def test_the_run_goes_on_if_nobody_reads_the_lines(time, monkeypatch):
+    class Closed(Terminal):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Closed(False))
+    with progress(True, [0.05], max_rounds=100) as show:
+        for round in range(1, 61):
+            time.now += 9.0
+            assert show(at(0.05, round=round)) is None
+
+
+FIT = ("fit", "people.csv", "--alpha", "0.2", "-o", "m")
+CROSS = ("frontier", "people.csv", "--alphas", "0.2,0.3", "--cross", "--max-rounds", "3")
+
+
+@pytest.mark.parametrize("args", [FIT, CROSS], ids=["fit", "frontier --cross"])
+def test_commands_print_where_they_stand(args, tmp_path, time, monkeypatch):
+    """The clock runs fast: each look at it takes two seconds."""
+    monkeypatch.chdir(tmp_path)
+    write_people(tmp_path)
+    args = (*args, "-t", "task_*", "--id", "person", "--oracle", "regression")
+    args = (*args, "--decisions", "drawn")
+
+    def said(*more):
+        def soon():
+            time.now += 2.0
+            return time.now
+
+        monkeypatch.setattr(line, "perf_counter", soon)
+        done = CliRunner().invoke(app, [*args, *more])
+        assert done.exit_code in (0, 4), done.stderr
+        assert "progress" not in done.stdout
+        return [own for own in done.stderr.splitlines() if own.startswith("progress: ")]
+
+    shown = said()
+    left = r"(about|at most) \d+:\d\d(:\d\d)? left"
+    assert any(
+        re.fullmatch(rf"progress: alpha 0\.\d+, round \d+, .*, {left}", own) for own in shown
+    )
+    if "--cross" in args:
+        curves = [re.fullmatch(rf"progress: .*: curve (\d+) of 12, {left}", own) for own in shown]
+        numbers = [int(own[1]) for own in curves if own]
+        assert numbers == sorted(numbers)
+        assert numbers[-1] > numbers[0]
+    assert max(map(len, shown)) <= 80
+    assert said("--quiet") == []
 
 
 @pytest.mark.parametrize("alphas", [[0.1], [0.1, 0.2]], ids=["one alpha", "a curve"])

@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,8 @@ ROOT = next(place for place in Path(__file__).parents if (place / "pyproject.tom
 # Variables that would change the output's width or colours.
 _LOUD = ("COLUMNS", "LINES", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERMINAL_WIDTH")
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+# A run of some seconds prints these; how many depends on how busy the machine is.
+_PROGRESS = re.compile(r"^progress: .*\n", flags=re.MULTILINE)
 
 
 def command(*args, program="averagefair"):
@@ -83,7 +86,7 @@ class Done:
 
 
 def _checked(args, returncode, out, err, code):
-    done = Done(returncode, out.decode(), err.decode())
+    done = Done(returncode, out.decode(), _PROGRESS.sub("", err.decode()))
     assert "Traceback" not in done.out + done.err, done.err
     assert not _ESCAPE.search(done.out + done.err), "escape codes where there is no terminal"
     if code is not None:
@@ -99,8 +102,8 @@ class Forks:
 
     Parameters
     ----------
-    imports : str
-        More modules to import once, with commas between their names.
+    first : str
+        Python code to run before anything is imported.
     """
 
     _SCRIPT = """
@@ -108,14 +111,26 @@ import contextlib, gc, io, json, os, sys
 import averagefair.cli.app, averagefair.cli.demo_run, averagefair.estimator
 import averagefair.evaluation, averagefair.export, averagefair.oracles, averagefair.persistence
 import averagefair.showing.report, averagefair.solvers
+import averagefair.cli.about_people, email.parser, importlib.resources.readers
+import pyarrow.vendored.version
 import jinja2, rich.markdown, sklearn.kernel_approximation, sklearn.metrics
 import pyarrow.csv, pyarrow.compute, pyarrow.pandas_compat, pyarrow.parquet, safetensors.numpy
-import averagefair.cli
+import averagefair.cli, typer.main
 from reproduction.command import PROGRAM, make_app
 
-# The first command imports what typer needs to read options.
-with contextlib.redirect_stdout(io.StringIO()):
+# Read all options once, not again in every process.
+averagefair.cli.app.app = typer.main.get_command(averagefair.cli.app.app)
+# The first commands import what typer needs to read options; they end at a missing file.
+missing = [["none"], ["none", "-o", "out"], ["none"] * 2, ["none", "none", "-o", "out"]]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
     averagefair.cli.app.app(["theory", "--alpha", "0.1", "--n", "9"], standalone_mode=False)
+    for name, which in [
+        *(("frontier", 0), ("fit", 1), ("export", 1), ("audit", 2), ("predict", 3), ("extend", 3))
+    ]:
+        with contextlib.suppress(typer.Exit):
+            averagefair.cli.app.app([name, *missing[which]], standalone_mode=False)
+with averagefair.people.threads.one_thread():  # looks for the libraries with threads, once
+    pass
 gc.freeze()  # else garbage collection in every child copies all imported objects
 
 jobs, answers = os.fdopen(os.dup(0)), os.dup(1)
@@ -139,14 +154,14 @@ if job["program"] == "reproduction":
 averagefair.cli.main()
 """
 
-    def __init__(self, imports=""):
-        self._imports = f"import {imports}\n" if imports else ""
+    def __init__(self, first=""):
+        self._first = f"{first}\n"
 
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory()
         self._busy = threading.Lock()
         self._server = subprocess.Popen(
-            [sys.executable, "-c", self._imports + self._SCRIPT],
+            [sys.executable, "-c", self._first + self._SCRIPT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -188,11 +203,11 @@ averagefair.cli.main()
 
 
 @cache
-def _everybodys(imports=""):
+def _everybodys(first=""):
     """Start one Forks for all tests of this process."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(Forks(imports))
+    return stack.enter_context(Forks(first))
 
 
 def together(jobs):
@@ -273,7 +288,27 @@ def fixture_forks():
 @pytest.fixture(scope="module", name="map_forks")
 def fixture_map_forks():
     """Forks that have also imported the modules that read and convert feature maps."""
-    return _everybodys("skops.io, skl2onnx")
+    return _everybodys("import skops.io, skl2onnx")
+
+
+HIDE = """
+import sys
+
+class Hide:
+    hidden = "pandas", "polars", "matplotlib", "onnx", "skl2onnx", "onnxruntime"
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in self.hidden:
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Hide())
+"""
+
+
+@pytest.fixture(scope="module", name="bare_forks")
+def fixture_bare_forks():
+    """Forks in which optional packages look missing, whether installed or not."""
+    return _everybodys(HIDE)
 
 
 @pytest.fixture(scope="module", name="fitted")
@@ -282,12 +317,19 @@ def fixture_fitted(shop):
 
     With 8 tasks, fixed decisions cannot keep this alpha.
     """
+    folder, said, told = _fitted_once()
+    for name in ("fair.model", "same.model"):
+        shutil.copy(Path(folder) / name, shop)
+    return said, told
+
+
+@cache
+def _fitted_once():
+    """Fit for all tests of this process; return the folder, and what the commands said."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    write_people(Path(folder))
     args = ("fit", "people.csv", "--tasks", "task_*", "--id", "person", "--extendable")
     args += ("--decisions", "drawn")
-    said, told = together(
-        [
-            lambda: run(shop, *args, "-o", "fair.model"),
-            lambda: run(shop, *args, "-o", "same.model", "--json"),
-        ]
-    )
-    return said, told
+    said = run(folder, *args, "-o", "fair.model")
+    return folder, said, run(folder, *args, "-o", "same.model", "--json")

@@ -37,6 +37,7 @@ from tests.support.places import COMMUNITIES, ROOT
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)\n(.*)", flags=re.DOTALL)
+PROGRESS = re.compile(r"^progress: .*\n", flags=re.MULTILINE)  # on a slow machine
 IN_PART = "<!-- words go by the figures -->"
 AGREE, AGREE_SHARE = 0.04, 0.2
 # Equal rates level down on some pages, and a fit says so; that is no mistake of the page.
@@ -91,7 +92,7 @@ class Reader:
             raise FailedError(
                 f"$ {command}\nended with exit code {done.returncode}:\n{done.stdout}"
             )
-        return done.stdout
+        return PROGRESS.sub("", done.stdout)
 
     def python(self, code: str) -> str:
         """Return the output of a block of Python; a warning is an error."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from averagefair.cli.audit import audit
+from averagefair.cli.audit import GATES, audit
 from averagefair.cli.compare import compare
 from averagefair.cli.console import BAD_INPUT, FAILED, STOPPED, complain, listen, say, silence
 from averagefair.cli.demo import demo
@@ -18,21 +18,39 @@ from averagefair.cli.export import export
 from averagefair.cli.extend import extend
 from averagefair.cli.fit import fit
 from averagefair.cli.frontier import frontier
+from averagefair.cli.log_input import PANEL
+from averagefair.cli.options import (
+    DATA,
+    HELD_OUT,
+    LEARNING,
+    LIMITS,
+    LONG,
+    OUTPUT,
+    PEOPLE,
+    PROMISE,
+    QUESTION,
+)
 from averagefair.cli.predict import predict
 from averagefair.cli.theory import theory
+from averagefair.cli.usage import usage_error
 from averagefair.errors import InputError
 
 
-class Guarded:
-    """A mixin for typer's classes: bad input ends in one line and exit code 2."""
+class Reading:
+    """A mixin for typer's classes: wrong usage ends in one line and exit code 2."""
 
-    def make_context(self, *args: Any, **more: Any) -> Any:
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **more: Any) -> Any:
         """Read the options before the command."""
         try:
-            return super().make_context(*args, **more)  # type: ignore[misc]
+            return super().make_context(info_name, args, parent, **more)  # type: ignore[misc]
         except Exception as error:
-            _complain_of_usage(error)
+            path = info_name if parent is None else f"{parent.command_path} {info_name}"
+            _complain_of_usage(error, path)
             raise
+
+
+class Guarded(Reading):
+    """A mixin for typer's classes: bad input ends in one line and exit code 2."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; print its warnings on standard error."""
@@ -75,16 +93,34 @@ class Command(Guarded, TyperCommand):
     """A program with one command."""
 
 
-def _complain_of_usage(error: Exception) -> None:
+class Grouped(Reading, TyperCommand):
+    """A command of the program; its help page has groups of options in a fixed order."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return arguments first, then the options in the order of their groups."""
+        return sorted(super().get_params(ctx), key=_place)
+
+
+def _place(param: Any) -> int:
+    """Return the place of an option on the help page; --help goes with the output."""
+    if param.param_type_name == "argument":
+        return -1
+    if "--help" in param.opts:
+        param.rich_help_panel = OUTPUT
+    panel = getattr(param, "rich_help_panel", None)
+    return GROUPS.index(panel) if panel in GROUPS else -1
+
+
+GROUPS = (DATA, LONG, PANEL, PROMISE, HELD_OUT, PEOPLE, QUESTION, GATES, LEARNING, LIMITS, OUTPUT)
+"""The groups of options, in the order of the help pages."""
+
+
+def _complain_of_usage(error: Exception, command: str | None = None) -> None:
     """Report an option or command that typer cannot read, in the style of all other errors."""
-    message = getattr(error, "format_message", None)
-    if message is None or type(error).__name__ == "NoArgsIsHelpError":
-        return
-    text, context = message().replace("Value error, ", ""), getattr(error, "ctx", None)
-    if context:
-        text += f"{'' if text.endswith(('.', '?')) else '.'} See: {context.command_path} --help"
-    complain(text)
-    raise typer.Exit(BAD_INPUT) from None
+    text = usage_error(error, command)
+    if text is not None:
+        complain(text)
+        raise typer.Exit(BAD_INPUT) from None
 
 
 app = typer.Typer(
@@ -137,4 +173,4 @@ for command in (
     evidence,
     theory,
 ):
-    app.command()(command)
+    app.command(cls=Grouped)(command)

@@ -15,6 +15,7 @@ from averagefair.cli.audit_input import read_audit_input
 from averagefair.cli.console import answer, bulleted, command_line
 from averagefair.cli.evidence import check_evidence_folder, write_evidence
 from averagefair.cli.exits import Figure, check_gate, exit_code
+from averagefair.cli.face import ending, in_rows, notes_line, short_rules
 from averagefair.cli.joining import check_streams
 from averagefair.cli.log_input import (
     LogInput,
@@ -54,10 +55,18 @@ Decisions = Annotated[
     ),
 ]
 CommonPeople = Annotated[
-    bool, typer.Option("--common-people", help="Leave out people who are in only one table.")
+    bool,
+    typer.Option(
+        "--common-people",
+        help="Leave out people who are in only one table.",
+        rich_help_panel=given.DATA,
+    ),
 ]
 SkipUndecided = Annotated[
-    bool, typer.Option("--skip-undecided", help="Leave out cells without a decision.")
+    bool,
+    typer.Option(
+        "--skip-undecided", help="Leave out cells without a decision.", rich_help_panel=given.DATA
+    ),
 ]
 LearnedTasks = Annotated[
     bool,
@@ -65,9 +74,13 @@ LearnedTasks = Annotated[
         "--learned-tasks",
         help="Say that the decisions come from a fair model learned from these tasks, even if "
         "the people are new. Observed rates are then shown, and no true rates are estimated.",
+        rich_help_panel=given.QUESTION,
     ),
 ]
-AuditSeed = Annotated[int, typer.Option("--seed", help="Seed of the test's random signs.")]
+AuditSeed = Annotated[
+    int,
+    typer.Option("--seed", help="Seed of the test's random signs.", rich_help_panel=given.QUESTION),
+]
 
 
 def audit(
@@ -90,13 +103,18 @@ def audit(
     rate: given.OneRate = "error",
     groups: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Table with the group of each person."),
+        typer.Option(
+            metavar="FILE",
+            help="Table with the group of each person.",
+            rich_help_panel=given.PEOPLE,
+        ),
     ] = None,
     group_columns: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMNS",
             help="Columns that hold groups, in --groups if given, else in LABELS; repeatable.",
+            rich_help_panel=given.PEOPLE,
         ),
     ] = None,
     features: Annotated[
@@ -105,11 +123,16 @@ def audit(
             metavar="FILE",
             help="Table with features of each person, numbers and words. Rules on them say who has "
             "high rates; each rule is confirmed on other people and tasks.",
+            rich_help_panel=given.PEOPLE,
         ),
     ] = None,
     features_ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMNS", help=f"Columns of --features to leave out: {given.MATCH}."),
+        typer.Option(
+            metavar="COLUMNS",
+            help=f"Columns of --features to leave out: {given.MATCH}.",
+            rich_help_panel=given.PEOPLE,
+        ),
     ] = None,
     common_people: CommonPeople = False,
     skip_undecided: SkipUndecided = False,
@@ -118,10 +141,15 @@ def audit(
         typer.Option(
             help="Request to check: everybody's rate is within alpha of a common rate. It counts "
             "for the outcome.",
+            rich_help_panel=given.QUESTION,
         ),
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(help="Share of people allowed outside alpha. Default: 0.")
+        float | None,
+        typer.Option(
+            help="Share of people allowed outside alpha. Default: 0.",
+            rich_help_panel=given.QUESTION,
+        ),
     ] = None,
     learned_tasks: LearnedTasks = False,
     confidence: given.Confidence = 0.95,
@@ -164,12 +192,15 @@ def audit(
     people: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Table to write: everybody's rate and interval, CSV or Parquet."
+            metavar="FILE",
+            help="Table to write: everybody's rate and interval, CSV or Parquet.",
+            rich_help_panel=given.OUTPUT,
         ),
     ] = None,
     evidence: given.Evidence = None,
     title: given.Title = None,
     seed: AuditSeed = 0,
+    explain: given.Explain = False,
     as_json: given.AsJson = False,
 ) -> None:
     """Audit decisions: individual rates, their spread, how much is chance, who is worst off.
@@ -181,6 +212,7 @@ def audit(
     -o report.html
     """
     from averagefair.auditing.gate import judge
+    from averagefair.showing.headline import as_dict, audit_headline
 
     start = perf_counter()
     options = LogOptions(
@@ -255,7 +287,9 @@ def audit(
         made.settings.update(given.origin([table_of_features]))
     gate = judge(found, alpha, fail_above, fail_on and fail_on.value)
     code = exit_code(gate, inconclusive_passes)
-    facts, lines = _answer(found, gate, rules, fail_above)
+    headline = audit_headline(found, gate)
+    facts = _facts(found, gate, rules, fail_above) | {"headline": as_dict(headline)}
+    lines = [in_rows(headline.rows), *_words(found, rules, explain)]
     written = {"report": output, "junit": junit, "people": people}
     table = None if people is None else table_content(people, _people(made))
     if output is not None:
@@ -275,9 +309,14 @@ def audit(
     facts |= {"report": output, "junit": junit, "people_table": people, "sums": sums}
     facts["evidence"] = evidence
     lines += [f"{what}: {path}" for what, path in written.items() if path is not None]
-    lines += proof
-    lines += gate.lines()
-    answer(facts, "\n".join(lines), as_json=as_json, aside=STREAM in (output, people, junit))
+    lines += [*proof, *gate.lines()[:-1]]
+    answer(
+        facts,
+        "\n".join(lines),
+        as_json=as_json,
+        aside=STREAM in (output, people, junit),
+        ending=ending(headline, gate),
+    )
     if code:
         raise typer.Exit(code)
 
@@ -393,25 +432,28 @@ def _about(path: str, from_log: bool, id_column: str | None, options: LogOptions
     return read_about(path, id_column, person_column(options) if from_log else None)
 
 
-def _answer(
-    found: Audit, gate: Gate, rules: Rules | None, bound: float | None
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the JSON object, and the lines of text before the outcome."""
-    lines, facts = [bulleted(found.summary())], found.to_dict()
-    if rules is not None:
-        from averagefair.cli.about_people import rule_lines
+def _words(found: Audit, rules: Rules | None, explain: bool) -> list[str]:
+    """Return what the table does not say: everything in words, or only that there is more."""
+    from averagefair.cli.about_people import rule_lines
 
-        lines.append(rule_lines(rules))
+    if explain:
+        return [bulleted(found.summary()), *([] if rules is None else [rule_lines(rules)])]
+    return [*([] if rules is None else short_rules(rules)), notes_line(found.notes)]
+
+
+def _facts(found: Audit, gate: Gate, rules: Rules | None, bound: float | None) -> dict[str, Any]:
+    """Return the JSON object."""
+    facts = found.to_dict()
+    if rules is not None:
         facts["rules"] = rules.to_dict()
     figure = next((part for part in gate.parts if part.name != "alpha"), None)
-    facts |= {
+    return facts | {
         **gate.to_dict(),
         "fail_above": bound,
         "fail_on": figure and figure.name,
         "figure": figure and figure.value,
         "failed": gate.failed,
     }
-    return facts, lines
 
 
 def _page(made: _Audited, gate: Gate, rules: Rules | None, title: str | None) -> str:
@@ -420,9 +462,8 @@ def _page(made: _Audited, gate: Gate, rules: Rules | None, title: str | None) ->
     settings = {"command": command_line(), **made.settings}
     if gate.parts:
         settings["outcome"] = gate.lines()[-1]
-    return audit_report(
-        made.found, title=title or f"Audit: {made.source}", settings=settings, rules=rules
-    )
+    title = title or f"Audit: {made.source}"
+    return audit_report(made.found, title=title, settings=settings, rules=rules, gate=gate)
 
 
 def _people(made: _Audited) -> dict[str, Any]:

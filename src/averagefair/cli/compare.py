@@ -21,7 +21,8 @@ from averagefair.cli.audit import (
     rounded,
 )
 from averagefair.cli.audit_input import AuditInput, read_audit_input
-from averagefair.cli.console import answer, bulleted, command_line
+from averagefair.cli.console import answer, command_line
+from averagefair.cli.face import changes_lines
 from averagefair.cli.log_input import LogOptions, choose_way, log_files, read_log, word_of_log
 from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
@@ -70,7 +71,10 @@ def compare(
     skip_undecided: SkipUndecided = False,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Count people further than alpha from a common rate. Default: nobody."),
+        typer.Option(
+            help="Count people further than alpha from a common rate. Default: nobody.",
+            rich_help_panel=given.QUESTION,
+        ),
     ] = None,
     learned_tasks: LearnedTasks = False,
     confidence: given.Confidence = 0.95,
@@ -80,10 +84,12 @@ def compare(
             metavar="FILE",
             help="Table to write: everybody's rates before and after, and the change, CSV or "
             "Parquet.",
+            rich_help_panel=given.OUTPUT,
         ),
     ] = None,
     title: given.Title = None,
     seed: AuditSeed = 0,
+    explain: given.Explain = False,
     as_json: given.AsJson = False,
 ) -> None:
     """Compare decisions before and after, or of two vendors, by paired differences.
@@ -161,8 +167,11 @@ def compare(
         write_whole(output, page.encode())
     if people is not None and table_bytes is not None:
         write_whole(people, table_bytes)
-    words = [*found.statements(), *(f"Note: {note}" for note in made.notes)]
-    lines = [table(*found.table()), bulleted("\n".join(words))]
+    said = found.statements()
+    short = [
+        f"{words.partition('. ')[0].partition(' (corr')[0].rstrip('.')}." for words in said[:2]
+    ]
+    lines = [table(*found.table()), *changes_lines(short, said, made.notes, explain)]
     lines += [f"report: {output}"] if output is not None else []
     lines += [f"people: {people}"] if people is not None else []
     facts = {

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -56,12 +56,62 @@ def say(text: str, *, err: bool = False) -> None:
     Commands print everything but JSON through this function (JSON escapes by itself). Characters
     that the stream's encoding lacks are written as escapes.
     """
-    stream = sys.stderr if err else sys.stdout
-    coding = getattr(stream, "encoding", None) or "utf-8"
-    typer.echo(in_lines(text).encode(coding, "backslashreplace").decode(coding), err=err)
+    typer.echo(_encodable(in_lines(text), err), err=err)
 
 
-def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = False) -> None:
+def _encodable(text: str, err: bool) -> str:
+    coding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    for sign, plainly in (("\u2013", "-"), ("\u00b1", "+/-"), ("\u2264", "<=")):
+        if sign.encode(coding, "replace") == b"?":
+            text = text.replace(sign, plainly)
+    return text.encode(coding, "backslashreplace").decode(coding)
+
+
+class Ending(NamedTuple):
+    """The last line of a result.
+
+    Attributes
+    ----------
+    text : str
+        It begins with the outcome in a word.
+    icon : str
+        Shown before it at a terminal.
+    colour : str, or None
+        Its colour at a terminal.
+    """
+
+    text: str
+    icon: str
+    colour: str | None
+
+
+def say_ending(ending: Ending, *, err: bool = False) -> None:
+    """Print the last line; at a terminal with its icon and in its colour.
+
+    The environment variables NO_COLOR and FORCE_COLOR are respected.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=err)
+    if not console.is_terminal:
+        say(ending.text, err=err)
+        return
+    icon = _encodable(ending.icon, err)
+    text = in_lines(ending.text if icon != ending.icon else f"{icon} {ending.text}")
+    text = _encodable(fill(text, WIDTH + 1, **WHOLE), err)
+    if ending.colour is not None and console.color_system is not None and not console.no_color:
+        text = typer.style(text, fg=ending.colour, bold=True)
+    typer.echo(text, err=err, color=True)
+
+
+def answer(
+    facts: Mapping[str, Any],
+    text: str,
+    *,
+    as_json: bool,
+    aside: bool = False,
+    ending: Ending | None = None,
+) -> None:
     """Print a command's result, as JSON or as text.
 
     Parameters
@@ -72,12 +122,16 @@ def answer(facts: Mapping[str, Any], text: str, *, as_json: bool, aside: bool = 
     as_json : bool
     aside : bool, default False
         Whether standard output holds a file, so that text goes to standard error.
+    ending : Ending, optional
+        The last line of the text.
     """
     try:
         if as_json:
             typer.echo(json.dumps(plain({**facts, "warnings": _warned}), allow_nan=False))
-        else:
-            say(text, err=aside)
+            return
+        say(text, err=aside)
+        if ending is not None:
+            say_ending(ending, err=aside)
     except BrokenPipeError:
         silence()  # the reader has closed the pipe; the exit code still counts
 

@@ -11,7 +11,7 @@ import typer
 from averagefair.cli import options as given
 from averagefair.cli.console import answer, command_line
 from averagefair.cli.progress import progress
-from averagefair.errors import InputError
+from averagefair.errors import InputError, warn
 from averagefair.files.reading import STREAM
 from averagefair.files.writing import check_output, write_table, write_whole
 
@@ -21,9 +21,16 @@ def demo(
     tables: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER", help="Folder for the data as CSV files, to try other commands on."
+            metavar="FOLDER",
+            help="Folder for the data as CSV files, to try other commands on.",
+            rich_help_panel=given.OUTPUT,
         ),
     ] = None,
+    open_report: Annotated[
+        bool,
+        typer.Option("--open", help="Open the report in a browser.", rich_help_panel=given.OUTPUT),
+    ] = False,
+    explain: given.Explain = False,
     quiet: given.Quiet = False,
     as_json: given.AsJson = False,
 ) -> None:
@@ -31,16 +38,18 @@ def demo(
 
     Example: averagefair demo
     """
-    from averagefair.cli.demo_run import CHOICE, run
-    from averagefair.frontier import ALPHAS
+    from averagefair.cli.demo_run import CHOICE, SHOWN, run
+    from averagefair.showing.headline import as_dict, audit_headline
     from averagefair.showing.report import frontier_report
 
     output = str(output)
+    if open_report and output == STREAM:
+        raise InputError("--open needs a file: name one with --output, e.g. -o demo.html.")
     given.check_streams_out(output, as_json=as_json)
     check_output(output, (".html",))
     if tables is not None:
         _make_folder(tables)
-    with progress(not quiet and not as_json, ALPHAS, max_rounds=1000) as callback:
+    with progress(not quiet and not as_json, SHOWN, max_rounds=1000) as callback:
         made = run(callback)
     split = made.split
     page = frontier_report(
@@ -61,12 +70,24 @@ def demo(
         "worst_off": [point.to_dict() for point in made.worst_off],
         "who_pays": made.who_pays(),
         "audit": made.audit.to_dict(),
+        "headline": as_dict(audit_headline(made.audit)),
         "tables": written,
         "report": output,
     }
     listed = "".join(f"table: {path}\n" for path in written)
-    text = f"{made.text()}\n\n{listed}report: {output}"
+    text = made.text() if explain else made.screen()
+    text += f"\n\n{listed}report, to open in a browser: {output}"
     answer(facts, text, as_json=as_json, aside=output == STREAM)
+    if open_report:
+        _open(output)
+
+
+def _open(path: str) -> None:
+    """Open a page in the user's browser."""
+    import webbrowser
+
+    if not webbrowser.open(Path(path).resolve().as_uri()):
+        warn(f"no browser was found. Open {path} yourself.", UserWarning)
 
 
 def _make_folder(folder: str) -> None:

@@ -20,16 +20,18 @@ from averagefair.datasets.synthetic import SyntheticPopulation
 from averagefair.errors import LevellingDownWarning
 from averagefair.estimator import AverageFairClassifier
 from averagefair.evaluation.generalisation import CornerCurve, Generalisation, generalisation
-from averagefair.frontier import ALPHAS, Frontier, FrontierPoint, frontier
+from averagefair.frontier import Frontier, FrontierPoint, frontier
 from averagefair.game.mapping import Mapping
 from averagefair.game.promises import WorstOff
 from averagefair.game.solution import Callback
 from averagefair.game.who_pays import WhoPays
+from averagefair.showing.headline import audit_headline
 from averagefair.solvers import ExponentiatedGradient
 
-SHOWN = (0.02, 0.05, 0.10, 0.15, 0.20)
+SHOWN = (0.05, 0.10, 0.15, 0.20)
+"""The alphas of the curve: few, so that the demo takes seconds."""
 CHOICE = 0.10
-SHARE, DEMO_PRICES, PRICE = 0.1, (0.05, 0.1, 0.25, 0.5), 0.1
+SHARE, DEMO_PRICES, PRICE = 0.1, (0.05, 0.1, 0.25), 0.1
 """The worst-off view: the share, the prices of its curve, and the price shown."""
 
 
@@ -41,9 +43,7 @@ class Demo:
     ----------
     split : SyntheticPopulation
     curve : Frontier
-        The trade-off curve at the default alphas.
-    authors_setting : tuple of float
-        The error in the setting of the authors' published runs at each of ``SHOWN``.
+        The trade-off curve at ``SHOWN``.
     measured : Generalisation
         The curve measured on held-out people and tasks.
     audit : Audit
@@ -56,7 +56,6 @@ class Demo:
 
     split: SyntheticPopulation
     curve: Frontier
-    authors_setting: tuple[float, ...]
     measured: Generalisation
     audit: Audit
     worst_off: Frontier
@@ -79,9 +78,38 @@ class Demo:
                 rows.append(_after(people, name, pays))
         return rows
 
+    def screen(self) -> str:
+        """Return the results as one screen: who pays, and the audit in a sentence."""
+        rows: dict[str, list[str]] = {}
+        for row in self.who_pays():
+            rates = [figure(row[name]) for name in ("error", "worst_off")]
+            rows.setdefault(row["promise"], []).extend(rates)
+        found = audit_headline(self.audit)
+        people, new = (shape_of(Y) for Y in (self.split.Y, self.split.Y_new_both))
+        return "\n".join(
+            [
+                f"Learned on {people} of the paper's synthetic population,",
+                f"tested on {new} that training has not seen (new).",
+                "",
+                table(BRIEF, ([promise, *rates] for promise, rates in rows.items())),
+                "worst-off: the mean error rate of the tenth of the people with most mistakes.",
+                "",
+                "A promise is kept on the training people and tasks. Before you choose one,",
+                "compare who pays on new people and tasks.",
+                fill(
+                    f"Audit of equal rates, new people and tasks: {found.badge.name}. "
+                    f"{found.sentence}",
+                    width=79,
+                ),
+                "",
+                "Everything in words: --explain. Tables to try commands on: --tables FOLDER.",
+            ]
+        )
+
     def text(self) -> str:
         """Return the results as text of 80 columns: words first, tables last."""
         split, free, look = self.split, self.curve.unconstrained, self.curve.first_look
+        authors = [_error_in_authors_setting(alpha, split) for alpha in SHOWN]
         shown = [self.curve.at(alpha) for alpha in SHOWN]
         corners = self.measured.corners.values()
         tested = [
@@ -125,7 +153,7 @@ class Demo:
                 "tasks.",
                 "",
                 "Learned so that everybody's error rate is within alpha of a common rate:",
-                table(IN_SAMPLE, map(_in_sample, shown, self.authors_setting)),
+                table(IN_SAMPLE, map(_in_sample, shown, authors)),
                 "Decisions are fixed: each task has one classifier, and nothing is drawn.",
                 "chances: the error if decisions are drawn by the chances that the solver found.",
                 "authors': the error in the setting of the authors' published runs, 1000 rounds",
@@ -135,8 +163,16 @@ class Demo:
         )
 
 
+BRIEF = "promised", "error", "worst-off", "error, new", "worst-off, new"
+
+
+def shape_of(labels: Any) -> str:
+    """Return how many people and tasks a table of labels has."""
+    return f"{labels.shape[0]} people and {labels.shape[1]} tasks"
+
+
 def run(callback: Callback | None = None) -> Demo:
-    """Learn both curves and run the authors' setting for comparison; test and audit."""
+    """Learn both curves; test and audit."""
     split = make_synthetic(n=200, m=50, d=20, q=0.8, n_holdout=200, m_holdout=25)
     later = split.Y_new_tasks
     new: dict[str, Any] = {
@@ -148,7 +184,7 @@ def run(callback: Callback | None = None) -> Demo:
     with warnings.catch_warnings():
         # The table "who pays" says this of each promise.
         warnings.simplefilter("ignore", LevellingDownWarning)
-        curve = frontier(split.X, split.Y, ALPHAS, random_state=0, callback=callback)
+        curve = frontier(split.X, split.Y, SHOWN, random_state=0, callback=callback)
         worst_off = frontier(
             split.X,
             split.Y,
@@ -163,7 +199,6 @@ def run(callback: Callback | None = None) -> Demo:
     return Demo(
         split=split,
         curve=curve,
-        authors_setting=tuple(_error_in_authors_setting(alpha, split) for alpha in SHOWN),
         measured=measured,
         audit=model.audit(
             split.X_new,

@@ -13,7 +13,8 @@ from averagefair.cli import log_input as of_log
 from averagefair.cli import options as given
 from averagefair.cli.audit import AuditSeed, CommonPeople, Decisions, Labels, SkipUndecided
 from averagefair.cli.audit_input import read_audit_input
-from averagefair.cli.console import answer, bulleted, command_line
+from averagefair.cli.console import answer, command_line
+from averagefair.cli.face import changes_lines
 from averagefair.cli.log_input import LogOptions, choose_way, log_files, read_log, word_of_log
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import STREAM, read_file
@@ -32,6 +33,7 @@ def drift(
             metavar="FILE",
             help="Table with the batch of each task: columns 'task' and 'batch'. Batches are in "
             "the order of this table.",
+            rich_help_panel=given.DATA,
         ),
     ] = None,
     log: of_log.Log = None,
@@ -54,6 +56,7 @@ def drift(
     confidence: given.Confidence = 0.95,
     title: given.Title = None,
     seed: AuditSeed = 0,
+    explain: given.Explain = False,
     as_json: given.AsJson = False,
 ) -> None:
     """Follow people over windows of time (a log), or over batches of tasks (two tables).
@@ -156,8 +159,8 @@ def drift(
         write_whole(output, page.encode())
     if from_log:
         read.save()
-    words = [*found.statements(), *(f"Note: {note}" for note in notes)]
-    lines = [table(*found.table()), bulleted("\n".join(words))]
+    said = found.statements()
+    lines = [table(*found.table()), *changes_lines(said[:2], said, notes, explain)]
     lines += [f"report: {output}"] if output is not None else []
     facts = {**found.to_dict(), "notes": list(notes), "report": output, "sums": sums}
     answer(facts, "\n".join(lines), as_json=as_json, aside=output == STREAM)

@@ -27,6 +27,7 @@ def export(
             metavar="FILE",
             help="File to write. The ending decides the format: .csv is a table of rules, .onnx a "
             "file that programs run.",
+            rich_help_panel=given.OUTPUT,
         ),
     ],
     trust: given.Trust = None,

@@ -29,7 +29,14 @@ def extend(
         ),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Model file to write.",
+            rich_help_panel=given.OUTPUT,
+        ),
     ],
     tasks: given.SomeTasks = None,
     counted: Annotated[
@@ -39,6 +46,7 @@ def extend(
             metavar="FILE",
             help="Model file to write in which the new tasks count, to extend next; it may be "
             "MODEL. Default: none.",
+            rich_help_panel=given.OUTPUT,
         ),
     ] = None,
     balance: Annotated[
@@ -48,6 +56,7 @@ def extend(
             help="Count what the training people have had so far, so that everybody's running rate "
             "keeps the promise. Default: yes if decisions are fixed.",
             show_default=False,
+            rich_help_panel=given.LEARNING,
         ),
     ] = None,
     id_column: given.Id = None,

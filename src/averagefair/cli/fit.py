@@ -29,7 +29,14 @@ from averagefair.errors import InputError, some_of
 def fit(
     data: given.Data,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Model file to write.",
+            rich_help_panel=given.OUTPUT,
+        ),
     ],
     tasks: given.Tasks = None,
     labels: given.Labels = None,
@@ -46,14 +53,16 @@ def fit(
         float | None,
         typer.Option(
             help="Largest distance of anybody's rate from a common rate. Default: 0.05, if nothing "
-            "else is promised."
+            "else is promised.",
+            rich_help_panel=given.PROMISE,
         ),
     ] = None,
     max_rate: Annotated[
         float | None,
         typer.Option(
             help="Highest rate that anybody may have, in place of equal rates; with --worst-off, "
-            "the highest mean rate of the worst-off."
+            "the highest mean rate of the worst-off.",
+            rich_help_panel=given.PROMISE,
         ),
     ] = None,
     worst_off: given.WorstOff = None,
@@ -61,12 +70,17 @@ def fit(
         float | None,
         typer.Option(
             help="Points of overall error that a point of the worst-off's mean rate is worth. "
-            "Default: 0.1, with --worst-off and without --max-rate."
+            "Default: 0.1, with --worst-off and without --max-rate.",
+            rich_help_panel=given.PROMISE,
         ),
     ] = None,
     minimax: Annotated[
         bool,
-        typer.Option("--minimax", help="Highest rate as low as possible, in place of equal rates."),
+        typer.Option(
+            "--minimax",
+            help="Highest rate as low as possible, in place of equal rates.",
+            rich_help_panel=given.PROMISE,
+        ),
     ] = False,
     no_harm: given.NoHarm = None,
     against: given.Against = None,
@@ -76,6 +90,7 @@ def fit(
             metavar="N",
             help="Number of people to list, by id: N who gain most and N who lose most. Default: "
             "none.",
+            rich_help_panel=given.OUTPUT,
         ),
     ] = None,
     rate: given.Rates = ["error"],  # noqa: B006 - typer copies it

@@ -22,7 +22,7 @@ from averagefair.cli.console import (
 from averagefair.cli.encoding import encoded_facts, encoded_lines
 from averagefair.cli.joining import check_streams
 from averagefair.cli.long_labels import long_columns
-from averagefair.cli.progress import bar, progress
+from averagefair.cli.progress import cross_progress, progress
 from averagefair.cli.promised import (
     LISTS,
     check_against,
@@ -49,13 +49,15 @@ def frontier(
         typer.Option(
             help="Alphas of equal rates: first:last:step, or a list such as 0.02,0.05,0.1.",
             show_default="0.02:0.22:0.01",
+            rich_help_panel=given.PROMISE,
         ),
     ] = None,
     max_rates: Annotated[
         str | None,
         typer.Option(
             help="Caps, written like --alphas, in place of equal rates: nobody's rate is above the "
-            "cap; with --worst-off, their mean rate is not."
+            "cap; with --worst-off, their mean rate is not.",
+            rich_help_panel=given.PROMISE,
         ),
     ] = None,
     worst_off: given.WorstOff = None,
@@ -65,13 +67,18 @@ def frontier(
             help="Prices, written like --alphas, with --worst-off: points of overall error that a "
             "point of the worst-off's mean rate is worth.",
             show_default="0.05,0.1,0.25,0.5,1",
+            rich_help_panel=given.PROMISE,
         ),
     ] = None,
     no_harm: given.NoHarm = None,
     against: given.Against = None,
     test: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Table of held-out people, with the same columns."),
+        typer.Option(
+            metavar="FILE",
+            help="Table of held-out people, with the same columns.",
+            rich_help_panel=given.HELD_OUT,
+        ),
     ] = None,
     new_tasks: Annotated[
         list[str] | None,
@@ -79,6 +86,7 @@ def frontier(
             metavar="COLUMNS",
             help=f"Held-out tasks: {given.MATCH}. Not used in training; the learned mapping makes "
             "their classifiers.",
+            rich_help_panel=given.HELD_OUT,
         ),
     ] = None,
     cross: Annotated[
@@ -87,16 +95,24 @@ def frontier(
             "--cross",
             help="Measure new people and tasks by cross-fitting: 15 more curves (fewer for few "
             "tasks), each learned without a part of the people and tasks.",
+            rich_help_panel=given.HELD_OUT,
         ),
     ] = False,
     choice: Annotated[
         float | None,
-        typer.Option(help="Alpha, cap or price to describe in words. Default: the middle one."),
+        typer.Option(
+            help="Alpha, cap or price to describe in words. Default: the middle one.",
+            rich_help_panel=given.OUTPUT,
+        ),
     ] = None,
     labels: given.Labels = None,
     test_labels: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Table of the labels of --test, if --labels is used."),
+        typer.Option(
+            metavar="FILE",
+            help="Table of the labels of --test, if --labels is used.",
+            rich_help_panel=given.HELD_OUT,
+        ),
     ] = None,
     features: given.Features = None,
     ignore: given.Ignore = None,
@@ -122,11 +138,20 @@ def frontier(
     checkpoint_every: given.CheckpointEvery = 10.0,
     curve_table: Annotated[
         str | None,
-        typer.Option("--table", metavar="FILE", help="Table to write: the curve, CSV or Parquet."),
+        typer.Option(
+            "--table",
+            metavar="FILE",
+            help="Table to write: the curve, CSV or Parquet.",
+            rich_help_panel=given.OUTPUT,
+        ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Model file to write: the model of --choice."),
+        typer.Option(
+            metavar="FILE",
+            help="Model file to write: the model of --choice.",
+            rich_help_panel=given.OUTPUT,
+        ),
     ] = None,
     extendable: given.Extendable = False,
     title: given.Title = None,
@@ -259,10 +284,19 @@ def _measure(
 
     if folds is not None:
         try:
-            with people.naming_cells(), bar(shown) as say:
-                if say is not None:
-                    say(f"cross-fitting: {folds[0] * folds[1]} curves of parts of the table", None)
-                crossed = generalisation(curve, **new, cross=(people.X, people.Y), folds=folds)
+            with (
+                people.naming_cells(),
+                cross_progress(
+                    shown, curve.values, folds[0] * folds[1], curve[0].promise
+                ) as callback,
+            ):
+                crossed = generalisation(
+                    curve,
+                    **new,
+                    cross=(people.X, people.Y),
+                    folds=folds,
+                    callback=callback,
+                )
                 return crossed, False
         except KeyboardInterrupt:
             warn("cross-fitting was ended early, so its figures are missing.", UserWarning)

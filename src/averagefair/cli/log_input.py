@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from averagefair._util.text import counted
+from averagefair.cli.options import DATA
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import STREAM, check_path
 from averagefair.files.writing import beside
@@ -88,6 +89,7 @@ Positive = Annotated[
         help="Word that means 1 in labels and decisions, e.g. yes; every other word means 0. "
         "Repeatable for tables. Default: they are 0 and 1.",
         show_default=False,
+        rich_help_panel=DATA,
     ),
 ]
 Every = Annotated[

@@ -54,6 +54,10 @@ class DecisionsName(str, Enum):  # noqa: UP042
     drawn = "drawn"
 
 
+DATA, PROMISE, LEARNING = "Data", "Promise", "Learning"
+LIMITS, OUTPUT, QUESTION = "Limits and checkpoints", "Output", "Question"
+HELD_OUT, PEOPLE = "New people and tasks", "Groups and features of people"
+"""The groups of options on help pages."""
 ROUNDS = 1000
 KINDS = [spoken(name) for name in RATES]
 MATCH = "a column name or a pattern such as 'task_*'; repeatable"
@@ -73,6 +77,7 @@ Tasks = Annotated[
         metavar="COLUMNS",
         help=f"Label columns (0, 1 or blank): {MATCH}. With --long: tasks; default: all.",
         show_default=False,
+        rich_help_panel=DATA,
     ),
 ]
 Positive = Annotated[
@@ -83,6 +88,7 @@ Positive = Annotated[
         help="Word that means 1, such as yes; every other word means 0. Repeatable. Default: "
         "labels are 0 and 1.",
         show_default=False,
+        rich_help_panel=DATA,
     ),
 ]
 Encode = Annotated[
@@ -91,6 +97,7 @@ Encode = Annotated[
         "--encode",
         help="Encode words, dates and blanks among the features as numbers. The model stores how, "
         "so that `predict` reads the same columns.",
+        rich_help_panel=DATA,
     ),
 ]
 LONG = "Labels as a long table"
@@ -123,6 +130,7 @@ SomeTasks = Annotated[
         "-t",
         metavar="COLUMNS",
         help=f"Task columns: {MATCH}. Default: all other columns.",
+        rich_help_panel=DATA,
     ),
 ]
 Features = Annotated[
@@ -132,11 +140,14 @@ Features = Annotated[
         "-f",
         metavar="COLUMNS",
         help=f"Feature columns (numbers; any with --encode): {MATCH}. Default: all other columns.",
+        rich_help_panel=DATA,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option("--ignore", metavar="COLUMNS", help=f"Columns to leave out: {MATCH}."),
+    typer.Option(
+        "--ignore", metavar="COLUMNS", help=f"Columns to leave out: {MATCH}.", rich_help_panel=DATA
+    ),
 ]
 Id = Annotated[
     str | None,
@@ -144,12 +155,15 @@ Id = Annotated[
         "--id",
         metavar="COLUMN",
         help="Column with each person's id. It joins tables and fixes each person's draws.",
+        rich_help_panel=DATA,
     ),
 ]
 Labels = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="Table of labels, if DATA does not hold them; joined by --id."
+        metavar="FILE",
+        help="Table of labels, if DATA does not hold them; joined by --id.",
+        rich_help_panel=DATA,
     ),
 ]
 OneRate = Annotated[
@@ -158,6 +172,7 @@ OneRate = Annotated[
         metavar="RATE",
         autocompletion=lambda: KINDS,
         help=f"Mistakes that count: {', '.join(KINDS)}.",
+        rich_help_panel=QUESTION,
     ),
 ]
 Rates = Annotated[
@@ -168,6 +183,7 @@ Rates = Annotated[
         autocompletion=lambda: KINDS,
         help=f"Mistakes that count: {', '.join(KINDS)}. Repeat the option to bound several rates "
         "at once.",
+        rich_help_panel=PROMISE,
     ),
 ]
 WorstOff = Annotated[
@@ -176,6 +192,7 @@ WorstOff = Annotated[
         metavar="SHARE",
         help="Share of the people who count as worst-off, such as 0.1. Their mean rate is lowered, "
         "in place of equal rates.",
+        rich_help_panel=PROMISE,
     ),
 ]
 NoHarm = Annotated[
@@ -184,6 +201,7 @@ NoHarm = Annotated[
         metavar="TOL",
         help="Most that anybody's rate may rise above their rate with nothing asked, or above "
         "--against. Default: no such promise.",
+        rich_help_panel=PROMISE,
     ),
 ]
 Against = Annotated[
@@ -193,15 +211,20 @@ Against = Annotated[
         help="Table of the rates that people have today, joined by --id: column 'rate', or a "
         "column named like each --rate. Who pays, and --no-harm, compare with them. Default: the "
         "rates with nothing asked.",
+        rich_help_panel=PROMISE,
     ),
 ]
 Beta = Annotated[
-    float, typer.Option(help="Share of people allowed outside alpha or above max-rate.")
+    float,
+    typer.Option(
+        help="Share of people allowed outside alpha or above max-rate.", rich_help_panel=PROMISE
+    ),
 ]
 MaxInfluence = Annotated[
     float | None,
     typer.Option(
-        help="Bound c: no multiplier exceeds c/n. People who cost more stay outside alpha."
+        help="Bound c: no multiplier exceeds c/n. People who cost more stay outside alpha.",
+        rich_help_panel=PROMISE,
     ),
 ]
 Oracle = Annotated[
@@ -212,6 +235,7 @@ Oracle = Annotated[
         "search). Exact: stump (the best threshold on one feature). Default: polished; with "
         "--solver published, regression.",
         show_default=False,
+        rich_help_panel=LEARNING,
     ),
 ]
 L2 = Annotated[
@@ -221,6 +245,7 @@ L2 = Annotated[
         help="Penalty on large coefficients. Default: 0 for --oracle regression; 1, on "
         "standardised features, for --oracle logistic.",
         show_default=False,
+        rich_help_panel=LEARNING,
     ),
 ]
 Map = Annotated[
@@ -230,6 +255,7 @@ Map = Annotated[
         help="Transformation of the features, so that --oracle can learn curves: splines (a smooth "
         "curve along each feature), polynomials (squares, and products of two), kernel "
         "(similarity to 100 training people; the model stores their features).",
+        rich_help_panel=LEARNING,
     ),
 ]
 Trust = Annotated[
@@ -238,13 +264,15 @@ Trust = Annotated[
         metavar="TYPE",
         help="Type that the model file may hold beside those known to be harmless; repeatable. "
         "Accept only types you know.",
+        rich_help_panel=DATA,
     ),
 ]
 Solver = Annotated[
     SolverName,
     typer.Option(
         help="Algorithm: columns (column generation) or published (the setting of the authors' "
-        "published runs)."
+        "published runs).",
+        rich_help_panel=LEARNING,
     ),
 ]
 Decisions = Annotated[
@@ -253,13 +281,21 @@ Decisions = Annotated[
         help="How decisions are made: fixed (one classifier for each task, nothing is drawn) or "
         "drawn (by chance, as in the paper). Default: fixed; with --solver published, drawn.",
         show_default=False,
+        rich_help_panel=LEARNING,
     ),
 ]
 MaxRounds = Annotated[
-    int | None, typer.Option(help="Largest number of rounds.", show_default=str(ROUNDS))
+    int | None,
+    typer.Option(
+        help="Largest number of rounds.", show_default=str(ROUNDS), rich_help_panel=LIMITS
+    ),
 ]
-TimeLimit = Annotated[float | None, typer.Option(help="Time limit in seconds. Default: none.")]
-Seed = Annotated[int, typer.Option(help="Seed of the search and of the draws.")]
+TimeLimit = Annotated[
+    float | None, typer.Option(help="Time limit in seconds. Default: none.", rich_help_panel=LIMITS)
+]
+Seed = Annotated[
+    int, typer.Option(help="Seed of the search and of the draws.", rich_help_panel=LEARNING)
+]
 Report = Annotated[
     str | None,
     typer.Option(
@@ -267,6 +303,7 @@ Report = Annotated[
         "-o",
         metavar="FILE",
         help="Report to write, one HTML file; - is standard output.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Extendable = Annotated[
@@ -275,6 +312,7 @@ Extendable = Annotated[
         "--extendable",
         help="Store the training people in the model, as `extend` needs them. The file then holds "
         "people's data.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Evidence = Annotated[
@@ -284,10 +322,13 @@ Evidence = Annotated[
         metavar="FOLDER",
         help="Folder to write for a regulator or a reviewer: figures as JSON, a card of one page, "
         "the report, hashes. It names nobody. `averagefair evidence FOLDER` checks it.",
+        rich_help_panel=OUTPUT,
     ),
 ]
-Title = Annotated[str | None, typer.Option(help="Title of the report.")]
-Confidence = Annotated[float, typer.Option(help="Confidence of intervals and bounds.")]
+Title = Annotated[str | None, typer.Option(help="Title of the report.", rich_help_panel=OUTPUT)]
+Confidence = Annotated[
+    float, typer.Option(help="Confidence of intervals and bounds.", rich_help_panel=QUESTION)
+]
 CheckpointFolder = Annotated[
     str | None,
     typer.Option(
@@ -295,18 +336,36 @@ CheckpointFolder = Annotated[
         metavar="FOLDER",
         help="Folder for intermediate results, so that an interrupted run can be resumed; emptied "
         "when the run is complete.",
+        rich_help_panel=LIMITS,
     ),
 ]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Resume the run in the --checkpoint folder, if there is one."),
+    typer.Option(
+        "--resume",
+        help="Resume the run in the --checkpoint folder, if there is one.",
+        rich_help_panel=LIMITS,
+    ),
 ]
 CheckpointEvery = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="Longest time between two checkpoints."),
+    typer.Option(
+        metavar="SECONDS", help="Longest time between two checkpoints.", rich_help_panel=LIMITS
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress line.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=OUTPUT),
+]
+Explain = Annotated[
+    bool,
+    typer.Option(
+        "--explain", help="Print everything that was found, in words.", rich_help_panel=OUTPUT
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress.", rich_help_panel=OUTPUT)
+]
 
 
 def rates(chosen: list[str]) -> Any:

@@ -27,12 +27,15 @@ def predict(
             "-o",
             metavar="FILE",
             help="Table of decisions to write, CSV or Parquet; - is standard output.",
+            rich_help_panel=given.OUTPUT,
         ),
     ],
     probabilities: Annotated[
         bool,
         typer.Option(
-            "--probabilities", help="Write the chance of deciding 1 instead of the decision."
+            "--probabilities",
+            help="Write the chance of deciding 1 instead of the decision.",
+            rich_help_panel=given.OUTPUT,
         ),
     ] = False,
     id_column: given.Id = None,

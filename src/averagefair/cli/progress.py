@@ -1,4 +1,8 @@
-"""The progress line of a long run: round, error, spread, gap, and the time left."""
+"""The progress of a long run: round, error, spread, gap, and the time left.
+
+At a terminal it is a line with a bar that changes in place. Elsewhere, such as in the log of a
+build, a line is printed every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,15 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from averagefair.cli.console import say as print_line
+
 if TYPE_CHECKING:
     from averagefair.game.promises import Promise
     from averagefair.game.solution import Callback, Round
+
+INTERVAL = 5.0
+"""Seconds between two lines where there is no terminal; a shorter run prints none."""
+PREFIX = "progress: "
 
 
 @contextmanager
@@ -24,8 +34,6 @@ def progress(
     promise: Promise | None = None,
 ) -> Iterator[Callback | None]:
     """Show a solver's progress on standard error while the block runs.
-
-    Shows nothing if standard error is not a terminal.
 
     Parameters
     ----------
@@ -48,16 +56,22 @@ def progress(
 
         def show(now: Round) -> None:
             share = clock.done(now) / len(values) if len(values) > 1 else None
-            say(clock.describe(now), share)
+            say(clock.describe(now) if sys.stderr.isatty() else clock.in_words(now), share)
 
         yield show
 
 
 @contextmanager
 def bar(shown: bool) -> Iterator[Callable[[str, float | None], None] | None]:
-    """Yield a function that shows a line and the share done; None if nothing is shown."""
-    if not (shown and sys.stderr.isatty()):
+    """Yield a function that shows a line and the share done; None if nothing is shown.
+
+    Without a terminal it prints a line at most every ``INTERVAL`` seconds.
+    """
+    if not shown:
         yield None
+        return
+    if not sys.stderr.isatty():
+        yield Lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -76,6 +90,56 @@ def bar(shown: bool) -> Iterator[Callable[[str, float | None], None] | None]:
             drawn.update(line, description=text, total=total, completed=share)
 
         yield say
+
+
+class Lines:
+    """Prints a line on standard error, at most every ``INTERVAL`` seconds."""
+
+    def __init__(self) -> None:
+        self.last = perf_counter()
+
+    def __call__(self, text: str, share: float | None) -> None:
+        """Print the text, unless a line was printed a moment ago."""
+        now = perf_counter()
+        if now - self.last < INTERVAL:
+            return
+        self.last = now
+        try:
+            print_line(f"{PREFIX}{text}", err=True)
+        except OSError:
+            self.last = math.inf  # nobody reads: the run goes on in silence
+
+
+@contextmanager
+def cross_progress(
+    shown: bool, values: Sequence[float], curves: int, promise: Promise
+) -> Iterator[Callable[[int, Round], object] | None]:
+    """Show the progress of cross-fitting, which learns several curves in turn.
+
+    Parameters
+    ----------
+    shown : bool
+    values : sequence of float
+        The values of each curve.
+    curves : int
+    promise : Promise
+    """
+    with bar(shown) as say:
+        if say is None:
+            yield None
+            return
+        clock = Clock(values, 1, promise=promise)
+        say(f"cross-fitting: {curves} curves of parts of the table", None)
+
+        def show(curve: int, now: Round) -> None:
+            share = (curve - 1 + clock.done(now) / len(values)) / curves
+            left = ""
+            if share > 0:
+                spent = perf_counter() - clock.start
+                left = f", about {in_minutes(spent / share * (1 - share))} left"
+            say(f"cross-fitting: curve {curve} of {curves}{left}", share)
+
+        yield show
 
 
 class Clock:
@@ -130,6 +194,13 @@ class Clock:
         gap = f" gap {now.gap:.2g}" if math.isfinite(now.gap) else ""
         figure = f"{self.figure} {now.value:.3g} " if self.figure else ""
         return f"{figure}round {now.round} error {now.error:.3f} spread {now.spread:.3f}{gap}{left}"
+
+    def in_words(self, now: Round) -> str:
+        """Return where the run stands, for a log: the value, the round, and the time left."""
+        kind, seconds = self.left(now)
+        left = f", {kind} {in_minutes(seconds)} left" if math.isfinite(seconds) else ""
+        figure = f"{self.figure} {now.value:.3g}, " if self.figure else ""
+        return f"{figure}round {now.round}, error {now.error:.3f}{left}"
 
 
 def in_minutes(seconds: float) -> str:

@@ -17,7 +17,7 @@ from averagefair.errors import InputError
 
 def theory(
     alpha: Annotated[
-        float, typer.Option(help="Slack: largest distance of a rate from a common rate.")
+        float, typer.Option(help="Slack, the largest distance of a rate from a common rate.")
     ],
     n: Annotated[int, typer.Option(help="Number of people.")],
     nu: Annotated[float, typer.Option(help="Distance from equilibrium to accept.")] = 0.1,
