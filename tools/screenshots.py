@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 JOIN = ["--tasks", "task_*", "--id", "person"]
 NEW = ["--tasks", "new_*", "--id", "person"]  # an audit needs tasks that were not learned from
 ASKED = ["--groups", "example/groups.csv", "--group-columns", "group"]
-ASKED += ["--alpha", "0.1", "--beta", "0.05"]
+ASKED += ["--alpha", "0.1", "--beta", "0.05", "--inconclusive-passes"]
 COMMANDS = (
     ["demo", "--tables", "example", "-o", "report.html"],
     ["fit", "example/people.csv", *JOIN, "--alpha", "0.1", "--extendable", "-o", "fair.model"],
@@ -22,9 +22,9 @@ COMMANDS = (
     ["predict", "later.model", "example/newcomers.csv", "-o", "decisions.csv"],
     ["audit", "example/newcomers.csv", "decisions.csv", *NEW, *ASKED, "-o", "report-audit.html"],
 )
-WIDTH = 1100  # of the page, in CSS pixels; a picture has 1.5 times as many pixels
+WIDTH = 800  # of the page, in CSS pixels; a picture has 1.5 times as many pixels
 # Each picture ends below this element.
-PICTURES = {"report": "#curve-chart", "report-audit": "#audit-rates-chart"}
+PICTURES = {"report": ".ruled .facts", "report-audit": ".facts"}
 
 
 def main() -> None:

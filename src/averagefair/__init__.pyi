@@ -15,6 +15,7 @@ from .estimator import AverageFairClassifier
 from .evaluation.cross_fitting import cross_audit
 from .evaluation.generalisation import Generalisation, generalisation
 from .evaluation.held_out import HeldOut, held_out
+from .evaluation.scorer import make_fairness_scorer
 from .evidence import check_evidence, read_evidence, save_evidence
 from .frontier import Frontier, frontier
 from .game.certificate import Certificate, Status
@@ -101,6 +102,7 @@ __all__ = [
     "individual_rates",
     "labels_from_log",
     "load",
+    "make_fairness_scorer",
     "read_evidence",
     "save",
     "save_evidence",

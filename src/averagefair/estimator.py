@@ -39,6 +39,7 @@ from averagefair.pose import (
     resolve_promise,
     resolve_solver,
 )
+from averagefair.solvers.progress import watched
 
 
 class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -114,6 +115,9 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Whether X may hold words, dates and blanks. They are encoded as numbers, in the same way for
         everybody who comes later, and the model and its file keep how
         (:class:`~averagefair.TableEncoder`).
+    verbose : bool or int, default False
+        Whether ``fit`` shows its progress, also in a notebook: with tqdm or rich if one of them is
+        installed, else as lines on standard error. It changes no result.
 
     Attributes
     ----------
@@ -233,6 +237,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         look_first: bool = True,
         decisions: str | None = None,
         encode: bool | TableEncoder = False,
+        verbose: bool | int = False,
     ) -> None:
         self.alpha = alpha
         self.rate = rate
@@ -252,6 +257,7 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.look_first = look_first
         self.decisions = decisions
         self.encode = encode
+        self.verbose = verbose
 
     def fit(
         self,
@@ -307,10 +313,15 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             checkpoint=self.checkpoint,
             encode=self.encode,
         )
-        look = first_look(problem) if self.look_first else None
-        with problem.playing() as learner:
-            solution = solver.solve(learner, promise, callback=self.callback, rng=problem.rng)
-        adopt(self, problem.settle(solution, fix), columns, look, one_task=np.ndim(y) == 1)
+        with watched(self.verbose, self.callback, [promise.value], promise) as watch:
+            watch.stage("looking at the model with nothing asked")
+            look = first_look(problem) if self.look_first else None
+            with problem.playing() as learner:
+                solution = solver.solve(learner, promise, callback=watch.callback, rng=problem.rng)
+            watch.stage("measuring what was reached" if fix is None else "choosing decisions")
+            outcome = problem.settle(solution, fix)
+            watch.finish(f"error {outcome.certificate.error:.3f}")
+        adopt(self, outcome, columns, look, one_task=np.ndim(y) == 1)
         warn_if_missed(self.certificate_)
         warn_if_nothing_to_fix(look)
         return self
@@ -452,6 +463,22 @@ class AverageFairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
         check_is_fitted(self)
         to_onnx(self.classifiers_, path, fingerprint=self.fingerprint_)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the training people's rates, before and now (matplotlib); returns the axes.
+
+        Rates before are those with nothing asked, or those given as ``against``.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: the axes of a new pyplot figure, which a notebook shows and
+            ``pyplot.close()`` frees.
+        """
+        from averagefair.showing.plots.rates import rates_of_model
+
+        check_is_fitted(self)
+        return rates_of_model(self).plot(ax)
 
     def most_changed(
         self, count: int = 5

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from averagefair._util.checks import number_below
-from averagefair._util.text import digits, exactly, table
+from averagefair._util.text import counted, digits, exactly, table
 from averagefair.auditing.first_look import FirstLook, first_look, warn_if_nothing_to_fix
 from averagefair.errors import InputError, extra, some_of, warn
 from averagefair.estimator import (
@@ -44,6 +45,10 @@ from averagefair.pose import (
     short_form,
 )
 from averagefair.solvers import ColumnGeneration, ExponentiatedGradient
+from averagefair.solvers.progress import watched
+
+if TYPE_CHECKING:
+    from averagefair.evaluation.generalisation import Generalisation
 
 ALPHAS = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
 PRICES = (0.05, 0.1, 0.25, 0.5, 1.0)
@@ -213,9 +218,25 @@ class FrontierPoint:
             return f" The search was cut short, so a better answer may exist. {reason.value}"
         return ""
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw everybody's rate, here and with nothing asked (matplotlib); returns the axes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Default: the axes of a new pyplot figure, which a notebook shows and
+            ``pyplot.close()`` frees.
+        """
+        from averagefair.showing.plots import RatesDisplay
+
+        return RatesDisplay.from_point(self).plot(ax)
+
     def __repr__(self) -> str:
         name = self.promise.parameter
         return f"FrontierPoint({name}={self.value:g}, error={self.error:.4f})"
+
+    def _repr_html_(self) -> str:
+        return self.certificate._repr_html_()
 
 
 @dataclass(frozen=True, repr=False)
@@ -355,6 +376,53 @@ class Frontier:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from averagefair.showing.notebook import frontier_html
+
+        return frontier_html(self)
+
+    def plot(self, measured: Generalisation | None = None) -> Any:
+        """Draw the error, and the distance of people from a common rate, at each value.
+
+        The figure belongs to pyplot: a notebook shows it, and ``pyplot.close()`` frees it.
+
+        Parameters
+        ----------
+        measured : Generalisation, optional
+            From ``generalisation(curve, ...)``: held-out people and tasks are drawn too.
+
+        Returns
+        -------
+        Panels
+            ``savefig(file)`` writes the figure; ``figure`` and ``axes`` are matplotlib's.
+        """
+        from averagefair.showing.plots import FrontierDisplay
+
+        return FrontierDisplay.from_frontier(self, measured).figure()
+
+    def to_html(
+        self, path: str | Path, Y: Any, measured: Generalisation | None = None, **options: Any
+    ) -> Path:
+        """Write the report of the curve to one HTML file; return its path (jinja2).
+
+        Parameters
+        ----------
+        path : str or Path
+            The file appears whole or not at all; an older one is replaced.
+        Y : array-like or DataFrame, shape (n, m)
+            The labels that the curve was learned from. A curve does not keep them, and the report
+            shows groups of tasks and people by them.
+        measured : Generalisation, optional
+            From ``generalisation(curve, ...)``.
+        **options
+            choice, audit, beside, title and so on: as for
+            :func:`averagefair.showing.report.frontier_report`.
+        """
+        from averagefair.showing.page_file import write_page
+        from averagefair.showing.report import frontier_report
+
+        return write_page(path, lambda: frontier_report(self, Y, measured=measured, **options))
+
 
 def frontier(
     X: Any,
@@ -380,6 +448,7 @@ def frontier(
     look_first: bool = True,
     decisions: str | None = None,
     encode: bool | TableEncoder = False,
+    verbose: bool | int = False,
 ) -> Frontier:
     """Return the whole trade-off curve between error and fairness.
 
@@ -397,8 +466,9 @@ def frontier(
         Default: equal rates.
     rate, oracle, beta, max_influence, worst_off, no_harm, look_first, decisions
         As for :class:`~averagefair.AverageFairClassifier`.
-    random_state, callback, checkpoint, encode
-        As for :class:`~averagefair.AverageFairClassifier`.
+    random_state, callback, checkpoint, encode, verbose
+        As for :class:`~averagefair.AverageFairClassifier`. The models of the curve have
+        ``verbose=False``.
     sample_weight, task_weight, ids, against, dtype
         As for :class:`~averagefair.AverageFairClassifier` and its ``fit``.
     solver : solver, optional
@@ -451,12 +521,17 @@ def frontier(
         encode=encode,
         **settings,
     )
-    look = first_look(problem) if look_first else None
-    with problem.playing() as learner:
-        solutions, free = _solve(solver, learner, promises, callback, problem.rng)
-    unconstrained = learner.present(problem.settle(free).reached)
+    grid = [own.value for own in promises]
+    with watched(verbose, callback, grid, varied) as watch:
+        watch.stage("looking at the model with nothing asked")
+        look = first_look(problem) if look_first else None
+        with problem.playing() as learner:
+            solutions, free = _solve(solver, learner, promises, watch.callback, problem.rng)
+        watch.stage("measuring what was reached" if fix is None else "choosing decisions")
+        unconstrained = learner.present(problem.settle(free).reached)
+        outcomes = _settle_all(problem, solutions, fix)
+        watch.finish(counted(len(outcomes), "value"))
     points = []
-    outcomes = _settle_all(problem, solutions, fix)
     for outcome in sorted(outcomes, key=lambda outcome: outcome.solution.promise.value):
         own = outcome.solution.promise
         model = AverageFairClassifier(

@@ -128,6 +128,7 @@ PARAMETERS = {
     "look_first": False,
     "decisions": "drawn",
     "encode": True,
+    "verbose": True,
 }
 
 

@@ -344,7 +344,7 @@ REFUSED = {
     "a file": (["synthetic", "-o", "taken"], "taken.*results folder"),
     "below a file": (["synthetic", "-o", "taken/results"], "taken/results.*results folder"),
     "nowhere": (["synthetic", "-o", "/proc/results"], "/proc/results.*results folder"),
-    "another population": (["adults"], "adults.*communities.*synthetic"),
+    "another population": (["adults"], "communities.*synthetic.*adults"),
     "another table": (
         ["communities", "--data", "taken"],
         "taken.*Communities and Crime.*communities.data.*--data",

@@ -8,8 +8,9 @@ auditing/learned.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from averagefair.evaluation.held_out import Corner, check_parts, corners
 from averagefair.frontier import Frontier, FrontierPoint, frontier
 from averagefair.game.measure import Measurement
 from averagefair.game.rates import Rates
+from averagefair.game.solution import Round
 from averagefair.game.who_pays import WhoPays, who_pays
 from averagefair.game.windows import narrowest
 
@@ -133,17 +135,41 @@ class Generalisation:
     people, tasks, both : CornerCurve or None
         New people on the training tasks, training people on new tasks, new people on new tasks;
         None without labels.
+    parameter : str
+        What the curve varies: "alpha", "max_rate" or "price".
     """
 
     training: CornerCurve
     people: CornerCurve | None = None
     tasks: CornerCurve | None = None
     both: CornerCurve | None = None
+    parameter: str = "alpha"
 
     @property
     def corners(self) -> dict[str, CornerCurve]:
         """The corners that have labels, by name."""
-        return {name: curve for name, curve in vars(self).items() if curve is not None}
+        known = {name: getattr(self, name) for name in CORNERS}
+        return {name: curve for name, curve in known.items() if curve is not None}
+
+    def plot(self) -> Any:
+        """Draw error and distance on training data and on held-out data (matplotlib).
+
+        The figure belongs to pyplot: a notebook shows it, and ``pyplot.close()`` frees it. The
+        figure of :meth:`averagefair.Frontier.plot` has the unconstrained error and coin flips too.
+
+        Returns
+        -------
+        Panels
+            ``savefig(file)`` writes the figure; ``figure`` and ``axes`` are matplotlib's.
+        """
+        from averagefair.showing.plots import FrontierDisplay
+
+        return FrontierDisplay.from_measured(self).figure()
+
+    def _repr_html_(self) -> str:
+        from averagefair.showing.notebook import generalisation_html
+
+        return generalisation_html(self)
 
 
 def generalisation(
@@ -157,6 +183,7 @@ def generalisation(
     folds: int | tuple[int, int] = FOLDS,
     n_jobs: int | None = None,
     confidence: float = 0.95,
+    callback: Callable[[int, Round], object] | None = None,
 ) -> Generalisation:
     """Measure a curve on held-out people and tasks, with intervals.
 
@@ -174,6 +201,9 @@ def generalisation(
     folds, n_jobs
         With ``cross``: as for :func:`averagefair.cross_audit`.
     confidence : float, default 0.95
+    callback : callable, optional
+        With ``cross``: called after every round with the number of the curve that is being learned,
+        from 1, and with the round. Not called if several processes learn (``n_jobs``).
 
     Examples
     --------
@@ -205,7 +235,8 @@ def generalisation(
             row["who_pays"] = _who_pays(before[corner.name], row.pop("rates"), corner)
             rows.setdefault(corner.name, []).append(row)
     if cross is not None:
-        rows["both"] = _cross_fitted(curve, *cross, folds, n_jobs, confidence)
+        alone = callback if n_jobs in (None, 1) else None
+        rows["both"] = _cross_fitted(curve, *cross, folds, n_jobs, confidence, alone)
     for name, own in rows.items():
         _warn_if_worst_off_lose(curve, name, [row["who_pays"] for row in own])
     measured = {
@@ -218,7 +249,7 @@ def generalisation(
         for name, own in rows.items()
     }
     training = _curve([_training(point) for point in curve], confidence, learned=True)
-    return Generalisation(training, **measured)
+    return Generalisation(training, **measured, parameter=curve.parameter)
 
 
 def _warn_if_worst_off_lose(curve: Frontier, corner: str, pays: Sequence[WhoPays | None]) -> None:
@@ -368,7 +399,13 @@ def _check_cross(curve: Frontier, Y_new_both: Any) -> None:
 
 
 def _cross_fitted(
-    curve: Frontier, X: Any, Y: Any, folds: Any, n_jobs: int | None, confidence: float
+    curve: Frontier,
+    X: Any,
+    Y: Any,
+    folds: Any,
+    n_jobs: int | None,
+    confidence: float,
+    callback: Callable[[int, Round], object] | None,
 ) -> list[dict[str, Any]]:
     """Return a row for each point, for people and tasks that its models did not learn from."""
     model = curve[0].model
@@ -376,7 +413,10 @@ def _cross_fitted(
     settings = {name: getattr(model, name) for name in names}
     seed = model.random_state if isinstance(model.random_state, int | np.integer) else 0
 
+    numbers = count(1)
+
     def learn(people: Any, labels: Any) -> Learned:
+        number = next(numbers)
         fold = frontier(
             people,
             labels,
@@ -385,6 +425,7 @@ def _cross_fitted(
             random_state=seed,
             look_first=False,
             decisions="drawn",
+            callback=None if callback is None else lambda now: callback(number, now),
             **settings,
         )
         mappings = [mapping_of(point.model) for point in fold]

@@ -242,6 +242,11 @@ class Certificate:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from averagefair.showing.notebook import certificate_html
+
+        return certificate_html(self)
+
     def lines(self) -> list[tuple[str, str]]:
         """Return (topic, line) for each line of the printed certificate."""
         lines = (
