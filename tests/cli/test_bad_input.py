@@ -95,6 +95,7 @@ def cell(row, column, *rest, name="people.csv"):
     return (name, f"row {row}", f"'{column}'", *rest)
 
 
+BARE = {"bare.csv": ("person\n" + "\n".join(IDS) + "\n").encode()}
 BIG = [*("007", *["1.5"] * 4, *["1"] * 8)]
 
 
@@ -350,7 +351,9 @@ CASES = {
     "an unknown rate to audit": Case((*AUDIT, "--rate", "f1"), ("'f1'", "false-negative")),
     "a ridge for stumps": Case((*FIT, "--oracle", "stump", "--l2", "1"), ("--l2",)),
     "no rounds": Case((*FIT, "--max-rounds", "0"), ("max_rounds", "0")),
-    "groups without columns": Case((*AUDIT, "--groups", "people.csv"), ("--group-columns",)),
+    "groups without columns": Case(
+        (*AUDIT, "--groups", "bare.csv"), ("bare.csv", "no column beside the id"), BARE
+    ),
     "test labels without a test": Case((*FRONTIER, "--test-labels", "labels.csv"), ("--test",)),
     **{
         f"alphas {alphas!r}": Case((*FRONTIER, "--alphas", alphas), (says,))
@@ -612,7 +615,10 @@ def test_a_command_given_wrongly_is_told_in_json(store, forks, name):
             *(("predict", "fair.model", "people.csv", "-o", "-"), "> /dev/full"),
             marks=pytest.mark.long,
         ),
-        (("predict", "fair.model", "people.csv", "-o", "-"), ">&-"),
+        pytest.param(
+            *(("predict", "fair.model", "people.csv", "-o", "-"), ">&-"),
+            marks=pytest.mark.long,
+        ),
         (("audit", "labels.csv", "-", "--id", "person"), "<&-"),
     ],
 )

@@ -347,7 +347,9 @@ CASES = {
         (*GIVEN, "--group-columns", "x"), ("--groups groups.csv",), CSV
     ),
     "groups without columns": Case(
-        (*GIVEN, "--groups", "good.csv"), ("--group-columns group",), CSV
+        (*GIVEN, "--groups", "x.csv"),
+        ("x.csv", "no column beside the id"),
+        {**CSV, "x.csv": "id\na\nb\n"},
     ),
     "groups without the id": Case(
         (*GIVEN, "--groups", "x.csv", "--group-columns", "g"),

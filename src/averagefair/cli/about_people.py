@@ -41,17 +41,31 @@ def read_about(path: str, id_column: str | None, person: str | None) -> FileTabl
     return table.by(id_column or person)
 
 
-def with_groups(found: Audit, table: FileTable, columns: Sequence[str]) -> tuple[Audit, Table]:
+def named(table: FileTable, columns: Sequence[str] | None) -> list[str]:
+    """Return the columns that hold groups: those that were named, else all."""
+    if columns:
+        return list(table.select(columns, "--group-columns"))
+    chosen = table.others([])
+    if not chosen:
+        raise InputError(
+            f"{table.source}: there is no column beside the id, so nobody has a group."
+        )
+    return chosen
+
+
+def with_groups(
+    found: Audit, table: FileTable, columns: Sequence[str] | None
+) -> tuple[Audit, Table]:
     """Return an audit with the groups of its people, and the groups.
 
     Parameters
     ----------
     found : Audit
     table : FileTable
-    columns : sequence of str
-        Names and patterns of the columns that hold groups.
+    columns : sequence of str, or None
+        Names and patterns of the columns that hold groups. Default: all.
     """
-    chosen = table.select(columns, "--group-columns")
+    chosen = named(table, columns)
     rows = _rows(table, "--groups", [str(name) for name in found.people.name.tolist()])
     groups = _words(table, chosen, rows)
     evidence = found.evidence

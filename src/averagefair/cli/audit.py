@@ -113,7 +113,8 @@ def audit(
         list[str] | None,
         typer.Option(
             metavar="COLUMNS",
-            help="Columns that hold groups, in --groups if given, else in LABELS; repeatable.",
+            help="Columns that hold groups, in --groups if given (default: all), else in LABELS; "
+            "repeatable.",
             rich_help_panel=given.PEOPLE,
         ),
     ] = None,
@@ -367,11 +368,6 @@ def _check_about(
             "--group-columns needs --groups with a log: name the table that holds everybody's "
             "group, e.g. --groups groups.csv."
         )
-    if groups is not None and not group_columns:
-        raise InputError(
-            "--groups needs --group-columns: name the columns that hold groups, e.g. "
-            "--group-columns group."
-        )
     if id_column is not None and groups is None and features is None:
         raise InputError(
             "--id names the id column of --groups and --features; a log has --person. Leave --id "
@@ -419,7 +415,7 @@ def _of_log(
     if table_of_groups is not None:
         from averagefair.cli.about_people import with_groups
 
-        found, groups = with_groups(found, table_of_groups, group_columns or [])
+        found, groups = with_groups(found, table_of_groups, group_columns)
         settings |= given.origin([table_of_groups])
     found = replace(found, notes=(*read.notes(found.n, found.m), *found.notes))
     return _Audited(found, str(read.log.columns["person"]), groups, read.name, settings)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from averagefair._util.names import NamesPeople
 from averagefair._util.text import counted
+from averagefair.cli.about_people import named
 from averagefair.cli.joining import check_streams, ignored_columns, match
 from averagefair.errors import InputError, some_of
 from averagefair.files.positive import check_positive
@@ -58,11 +59,6 @@ def read_audit_input(
     positive: Sequence[str] | None = None,
 ) -> AuditInput:
     """Read the tables of an audit; parameters as the command's options."""
-    if groups is not None and not group_columns:
-        raise InputError(
-            "--groups needs --group-columns: name the columns that hold groups, e.g. "
-            "--group-columns group."
-        )
     if common_people and id_column is None:
         raise InputError("--common-people needs --id: name the column that says who a row is.")
     check_streams(labels, decisions, groups)
@@ -73,7 +69,7 @@ def read_audit_input(
         right, made, left_out = _common(right, made)
         notes += left_out
     grouped = right if groups is None else read_file(groups).by(id_column)
-    attributes = grouped.select(group_columns, "--group-columns") if group_columns else []
+    attributes = [] if groups is None and not group_columns else named(grouped, group_columns)
     names = _tasks(right, made, tasks, ignore, attributes)
     rows = match(right, made, remedy="Leave them out with --common-people")
     columns = [table.columns[name] for table in (right, made) for name in names]

@@ -12,8 +12,10 @@ KINDS = (
 """Words in typer's messages, and the rule they stand for."""
 REWORDED = (
     (r"No such command (.+?)\.?( Did you mean .+)?", r"there is no command \1.\2"),
-    (r"Got unexpected extra arguments? \((.+)\)", r"too many arguments: \1."),
-    (r"Got unexpected extra argument\(s\) \((.+)\)", r"too many arguments: \1."),
+    (
+        r"Got unexpected extra argument(?:s|\(s\))? \((.+)\)",
+        r"too many arguments: \1. An option takes one value: repeat it for each.",
+    ),
     (r"Option '?(.+?)'? requires an argument\.", r"\1 needs a value."),
     (r"Option '?(.+?)'? does not take a value\.", r"\1 takes no value."),
     (r"Missing command\.", r"the command is missing."),

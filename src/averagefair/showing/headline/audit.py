@@ -178,7 +178,8 @@ def _groups(found: Audit) -> str:
         for end in dict.fromkeys(ends)
     ]
     more, name = len(known) - 1, in_a_line(view.attribute)
-    by = "" if name in USUAL_NAMES else f"{name} "
+    numbered = view.name[ends[0]][:1].isdigit()
+    by = "" if name in USUAL_NAMES and not numbered else f"{name} "
     return by + ", ".join(said) + (f"; {counted(more, 'more grouping')}" if more else "")
 
 
