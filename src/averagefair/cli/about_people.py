@@ -14,6 +14,7 @@ from averagefair.auditing import Audit
 from averagefair.auditing.groups import group_views
 from averagefair.auditing.rules import Rule, Rules
 from averagefair.cli.console import bulleted
+from averagefair.cli.joining import columns_of_groups
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import read_file
 from averagefair.files.table import FileTable
@@ -41,18 +42,6 @@ def read_about(path: str, id_column: str | None, person: str | None) -> FileTabl
     return table.by(id_column or person)
 
 
-def named(table: FileTable, columns: Sequence[str] | None) -> list[str]:
-    """Return the columns that hold groups: those that were named, else all."""
-    if columns:
-        return list(table.select(columns, "--group-columns"))
-    chosen = table.others([])
-    if not chosen:
-        raise InputError(
-            f"{table.source}: there is no column beside the id, so nobody has a group."
-        )
-    return chosen
-
-
 def with_groups(
     found: Audit, table: FileTable, columns: Sequence[str] | None
 ) -> tuple[Audit, Table]:
@@ -65,7 +54,7 @@ def with_groups(
     columns : sequence of str, or None
         Names and patterns of the columns that hold groups. Default: all.
     """
-    chosen = named(table, columns)
+    chosen = columns_of_groups(table, columns)
     rows = _rows(table, "--groups", [str(name) for name in found.people.name.tolist()])
     groups = _words(table, chosen, rows)
     evidence = found.evidence

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from averagefair._util.names import NamesPeople
 from averagefair._util.text import counted
-from averagefair.cli.about_people import named
-from averagefair.cli.joining import check_streams, ignored_columns, match
+from averagefair.cli.joining import (
+    check_streams,
+    columns_of_groups,
+    ignored_columns,
+    match,
+)
 from averagefair.errors import InputError, some_of
 from averagefair.files.positive import check_positive
 from averagefair.files.reading import read_file
@@ -69,7 +73,9 @@ def read_audit_input(
         right, made, left_out = _common(right, made)
         notes += left_out
     grouped = right if groups is None else read_file(groups).by(id_column)
-    attributes = [] if groups is None and not group_columns else named(grouped, group_columns)
+    attributes = (
+        [] if groups is None and not group_columns else columns_of_groups(grouped, group_columns)
+    )
     names = _tasks(right, made, tasks, ignore, attributes)
     rows = match(right, made, remedy="Leave them out with --common-people")
     columns = [table.columns[name] for table in (right, made) for name in names]

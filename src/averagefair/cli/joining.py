@@ -98,3 +98,15 @@ def _refuse_others(
         f"{first.source} and {second.source} must list the same people; "
         f"{'; '.join(differences)}.{hint} {remedy}",
     )
+
+
+def columns_of_groups(table: FileTable, columns: Sequence[str] | None) -> list[str]:
+    """Return the columns that hold groups: those that were named, else all."""
+    if columns:
+        return list(table.select(columns, "--group-columns"))
+    chosen = table.others([])
+    if not chosen:
+        raise InputError(
+            f"{table.source}: there is no column beside the id, so nobody has a group."
+        )
+    return chosen
