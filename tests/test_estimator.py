@@ -140,7 +140,7 @@ def test_a_rate_is_the_same_by_name_and_as_object_and_unlike_the_others(kind):
 
 
 def test_a_request_that_can_be_met_is_met():
-    population = make_synthetic(n=80, m=30, d=10, random_state=0)
+    population = make_synthetic(n=60, m=24, d=10, random_state=0)
     X, Y = population.X, population.Y.astype(float)
     loose, fair = (AverageFairClassifier(alpha=alpha).fit(X, Y) for alpha in (0.5, 0.1))
     assert_reported_as_measured(fair, X, Y, "error")

@@ -36,6 +36,14 @@ QUICK = ColumnGeneration(max_rounds=25, mapping_rounds=2)
 LISTED = FiniteOracle([lambda x: x[:, 0] > 0, lambda x: x[:, 1] > x[:, 0]])
 ORACLES = {"stump": StumpOracle(), "listed": LISTED, "regression": RegressionOracle()}
 EXCEPTIONS = [{}, {"beta": 0.15}, {"max_influence": 3.0}]
+# For each oracle, the places of the rates and of the exceptions that ``make test`` tries.
+QUICK_ROWS = {
+    "stump": {*((rate, 0) for rate in range(len(RATES))), (0, 1), (3, 2)},
+    "listed": {(0, 0), (3, 0), (3, 1)},
+    "regression": {(1, 0), (3, 0), (0, 1), (0, 2)},
+}
+# Curves of regression take longer, so they have fewer points.
+POINTS = {"stump": GRID, "regression": [0.05, 0.2]}
 
 
 def curve(X, Y, alphas=GRID, **options):
@@ -56,8 +64,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def synthetic():
-    people = make_synthetic(n=60, m=20, n_holdout=15, m_holdout=5, random_state=0)
-    return people, frontier(people.X, people.Y, GRID, random_state=0, decisions="drawn")
+    return make_synthetic(n=60, m=12, n_holdout=15, m_holdout=5, random_state=0)
 
 
 class TestTheCurve:
@@ -66,13 +73,13 @@ class TestTheCurve:
         [
             pytest.param(
                 *(name, rate, exceptions),
-                # Exceptions are tried with one rate and with two.
-                marks=() if not exceptions or place in (0, 3) else pytest.mark.long,
+                # Stumps try every rate; the other oracles try one rate, and two together.
+                marks=() if (place, kind) in QUICK_ROWS[name] else pytest.mark.long,
                 id=f"{name}-{rate}-{exceptions}",
             )
             for name in ORACLES
             for place, rate in enumerate(RATES)
-            for exceptions in EXCEPTIONS
+            for kind, exceptions in enumerate(EXCEPTIONS)
         ],
     )
     def test_more_slack_never_costs_more(self, name, rate, exceptions):
@@ -104,10 +111,11 @@ class TestTheCurve:
     def test_no_point_is_worse_than_solving_it_alone(self, synthetic):
         # With 60 people a heuristic oracle's error varies by 0.005 either way; on the paper's data
         # the benchmark allows 0.002.
-        people, whole = synthetic
-        for point in (whole.at(0.05), whole.at(0.2)):
-            alone = AverageFairClassifier(alpha=point.value, random_state=0, decisions="drawn")
-            alone.fit(people.X, people.Y)
+        options = {"random_state": 0, "decisions": "drawn", "look_first": False}
+        options["solver"] = ColumnGeneration(max_rounds=40, mapping_rounds=2)
+        for point in frontier(synthetic.X, synthetic.Y, [0.05, 0.2], **options):
+            alone = AverageFairClassifier(alpha=point.value, **options)
+            alone.fit(synthetic.X, synthetic.Y)
             assert point.error <= alone.error_ + 0.01, point.value
 
     @pytest.mark.parametrize("exceptions", [{}, {"max_influence": 3.0}], ids=str)
@@ -132,16 +140,19 @@ class TestTheCurve:
         X, Y = labelled(n=20, m=6)
         oracle = Counting(StumpOracle())
         whole = curve(X, Y, oracle=oracle)
-        for at in (4, oracle.asked // 2, oracle.asked - 15):
-            for error in (RuntimeError("the oracle broke"), KeyboardInterrupt()):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    part = curve(X, Y, oracle=Counting(StumpOracle(), at, error))
-                assert part.values == whole.values
-                assert (np.diff([point.error for point in part]) <= 1e-9).all()
-                assert all(point.certificate.met for point in part)
-                reasons = {point.certificate.stop_reason for point in part}
-                assert reasons & {StopReason.FAILED, StopReason.INTERRUPTED}
+        broken, interrupt = RuntimeError("the oracle broke"), KeyboardInterrupt()
+        for at, error in (
+            *((4, interrupt), (oracle.asked // 2, broken)),
+            *((oracle.asked // 2, interrupt), (oracle.asked - 15, broken)),
+        ):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                part = curve(X, Y, oracle=Counting(StumpOracle(), at, error))
+            assert part.values == whole.values
+            assert (np.diff([point.error for point in part]) <= 1e-9).all()
+            assert all(point.certificate.met for point in part)
+            reasons = {point.certificate.stop_reason for point in part}
+            assert reasons & {StopReason.FAILED, StopReason.INTERRUPTED}
 
     def test_says_so_when_the_oracle_fails(self):
         X, Y = labelled(n=20, m=6)
@@ -252,7 +263,7 @@ class TestSolversWithoutAPath:
     SOLVER = ExponentiatedGradient(max_rounds=200)
 
     def test_every_point_is_what_the_solver_finds_alone(self, synthetic):
-        people, _ = synthetic
+        people = synthetic
         whole = frontier(people.X, people.Y, [0.2, 0.05], solver=self.SOLVER, random_state=0)
         assert whole.values == (0.05, 0.2)
         for point in whole:
@@ -261,7 +272,7 @@ class TestSolversWithoutAPath:
             np.testing.assert_array_equal(point.model.individual_rates_, alone.individual_rates_)
 
     def test_the_unconstrained_end_is_least_squares_on_the_labels(self, synthetic):
-        people, _ = synthetic
+        people = synthetic
         whole = frontier(people.X, people.Y, [0.1], solver=self.SOLVER, random_state=0)
         design = np.column_stack([np.ones(len(people.X)), people.X])
         scores = design @ np.linalg.lstsq(design, 2.0 * people.Y - 1.0, rcond=None)[0]
@@ -269,7 +280,7 @@ class TestSolversWithoutAPath:
         np.testing.assert_allclose(whole.unconstrained.rates, wrong, atol=1e-12)
 
     def test_ended_by_somebody_it_has_what_was_reached(self, synthetic):
-        people, _ = synthetic
+        people = synthetic
         heard = []
 
         def callback(now):
@@ -292,7 +303,7 @@ class TestPoints:
         Y[rng.random(Y.shape) < 0.15] = np.nan
         people, tasks = rng.choice([0.5, 1, 2], 20), rng.random(6) + 0.2
         weights = {"sample_weight": people, "task_weight": tasks}
-        whole = curve(X, Y, oracle=ORACLES[name], rate=rate, **weights)
+        whole = curve(X, Y, POINTS[name], oracle=ORACLES[name], rate=rate, **weights)
         for point in whole:
             chances = point.model.decision_probability(X)
             rates = rates_of(point.model, X, Y, rate, people, tasks)
@@ -342,7 +353,7 @@ class TestPoints:
     @pytest.mark.parametrize("name", ["stump", "regression"])
     def test_statements_say_the_figures(self, name, options):
         X, Y = labelled(n=20, m=6)
-        whole = curve(X, Y, oracle=ORACLES[name], **options)
+        whole = curve(X, Y, POINTS[name], oracle=ORACLES[name], **options)
         for point in whole:
             said, free = point.statement(), whole.unconstrained
             assert f"within {point.value:g}" in said
@@ -453,7 +464,9 @@ class TestHeldOut:
     @pytest.mark.parametrize("oracle", [StumpOracle(), None], ids=["stump", "regression"])
     def test_equals_plain_loops(self, rate, oracle):
         people = make_synthetic(n=25, m=8, d=4, n_holdout=15, m_holdout=5, random_state=1)
-        options = {"rate": rate, "oracle": oracle, "task_weight": np.arange(1.0, 9.0)}
+        few = ColumnGeneration(max_rounds=8, mapping_rounds=2)
+        options = {"rate": rate, "oracle": oracle, "solver": few}
+        options["task_weight"] = np.arange(1.0, 9.0)
         whole = curve(people.X, people.Y, [0.05, 0.2], **options)
         labels = {
             "Y_new_people": people.Y_new_people.astype(float),
@@ -537,7 +550,7 @@ class TestInput:
         assert curve(X, Y, 0.1, oracle=StumpOracle()).values == (0.1,)
 
     def test_the_alphas_may_be_left_out(self):
-        X, Y = labelled()
+        X, Y = labelled(n=10, m=3)
         drawn = {"oracle": StumpOracle(), "decisions": "drawn"}
         left_out, none = (frontier(X, Y, *grid, **drawn) for grid in ((), (None,)))
         expected = tuple(round(0.01 * percent, 2) for percent in range(2, 23))
@@ -550,8 +563,9 @@ class TestInput:
         columns, tasks = [f"x{k}" for k in range(3)], list("abcdef")
         X_frame = library.DataFrame(dict(zip(columns, X.T, strict=True)))
         Y_frame = library.DataFrame(dict(zip(tasks, Y.T, strict=True)))
-        plain = curve(X, Y, [0.05, 0.2], oracle=ORACLES[name])
-        framed = curve(X_frame, Y_frame, [0.05, 0.2], oracle=ORACLES[name])
+        options = {"oracle": ORACLES[name], "solver": ColumnGeneration(max_rounds=5)}
+        plain = curve(X, Y, [0.05, 0.2], **options)
+        framed = curve(X_frame, Y_frame, [0.05, 0.2], **options)
         for one, other in zip(plain, framed, strict=True):
             assert other.error == pytest.approx(one.error, abs=1e-12)
             assert other.model.task_names_ == tuple(tasks)

@@ -125,6 +125,7 @@ def test_a_notebooks_function_reaches_another_process(tmp_path):
     assert eval(said, {"np": np}) == WORKED
 
 
+@pytest.mark.long  # the test above sends the same function to one other process
 def test_a_notebooks_function_reaches_the_workers_of_joblib():
     said = python(
         f"{NOTEBOOK}\nimport averagefair.datasets"

@@ -37,11 +37,12 @@ def look(X, Y, **options):
 
 
 @pytest.mark.filterwarnings("ignore::averagefair.errors.NothingToFixWarning")
-def test_where_people_are_alike_few_looks_find_differences():
-    """The test's level is 5%: of 30 looks, 6 or more would be found once in a thousand times."""
-    verdicts = [look(*alike(seed)).verdict for seed in range(30)]
-    assert verdicts.count("differences") <= 5
-    assert verdicts.count("none") >= 15
+@pytest.mark.parametrize(("looks", "most"), [(10, 3), pytest.param(30, 5, marks=pytest.mark.long)])
+def test_where_people_are_alike_few_looks_find_differences(looks, most):
+    """The test's level is 5%: more than ``most`` differences are found once in 700 times."""
+    verdicts = [look(*alike(seed)).verdict for seed in range(looks)]
+    assert verdicts.count("differences") <= most
+    assert verdicts.count("none") >= looks / 2
 
 
 def test_where_people_differ_the_look_says_by_how_much():

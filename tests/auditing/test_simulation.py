@@ -35,6 +35,8 @@ CASES = (
     Case("unequal, randomised", MASKED, ERROR),
 )
 
+# The other cases have these tables, rates and kinds of population too.
+LONG = {0, 2, 4}
 TRUTHS = tuple(product(POPULATIONS, (ERROR, FALSE_POSITIVE)))
 
 
@@ -68,7 +70,13 @@ def test_true_mean_and_variance_are_what_many_people_show(name, rate):
     assert abs(off.mean() - population.variance(rate)) < noise * off.std() + rounding
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.long if place in LONG else (), id=named(case))
+        for place, case in enumerate(CASES)
+    ],
+)
 def test_short_study(case):
     found = result(case, simulate(case, range(SHORT)))
     assert not missed(found, ERRORS), found

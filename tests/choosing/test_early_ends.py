@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -23,6 +24,8 @@ from tests.support.judges import plain_rates
 def fit(people, Y=None, **params):
     params = {
         "oracle": RegressionOracle(),
+        # The choice among the answers of few rounds is tested, not the answers.
+        "solver": ColumnGeneration(max_rounds=25, mapping_rounds=2),
         "random_state": 0,
         "look_first": False,
         "alpha": 0.05,
@@ -37,12 +40,22 @@ def people():
     return make_synthetic(n=120, m=24, m_holdout=6, random_state=3)
 
 
+@pytest.fixture(scope="module")
+def fitted(people):
+    return fit(people)
+
+
+@pytest.fixture(scope="module")
+def fitted_to_names(people):
+    return fit(people, named(people))
+
+
 def named(people):
     pd = pytest.importorskip("pandas")
     return pd.DataFrame(people.Y).add_prefix("job ")
 
 
-@pytest.mark.parametrize("visits", [0, 1, 40])
+@pytest.mark.parametrize("visits", [0, pytest.param(1, marks=pytest.mark.long), 40])
 def test_ctrl_c_keeps_the_best_choice_so_far(people, monkeypatch, visits):
     calls = []
 
@@ -54,7 +67,7 @@ def test_ctrl_c_keeps_the_best_choice_so_far(people, monkeypatch, visits):
 
     shares_of = search.Search._shares_of
     monkeypatch.setattr(search.Search, "_shares_of", interrupted)
-    model = fit(people)
+    model = fit(people, solver=ColumnGeneration(mapping_rounds=2))
     assert model.certificate_.stop_reason is StopReason.INTERRUPTED
     assert model.certificate_.decisions == "fixed"
     rates = plain_rates(people.Y, model.predict(people.X), "error")
@@ -89,15 +102,15 @@ def test_a_time_limit_holds_for_the_choice_too(people, monkeypatch):
     """The clock jumps when the search begins; it then ends after the start."""
     now = [0.0]
     monkeypatch.setattr(search, "perf_counter", lambda: now[0] + 1e9)
-    model = fit(people, solver=ColumnGeneration(time_limit=1e6, max_rounds=20))
+    model = fit(people, solver=ColumnGeneration(time_limit=1e6, max_rounds=20, mapping_rounds=2))
     assert model.certificate_.stop_reason is StopReason.TIME
     assert "fixed" in str(model.certificate_)
-    free = fit(people, solver=ColumnGeneration(max_rounds=20))
+    free = fit(people, solver=ColumnGeneration(max_rounds=20, mapping_rounds=2))
     assert free.certificate_.stop_reason is not StopReason.TIME
 
 
-def test_tasks_without_any_label_get_the_likeliest_classifier(people):
-    model = fit(people)
+def test_tasks_without_any_label_get_the_likeliest_classifier(people, fitted):
+    model = copy.deepcopy(fitted)
     before = model.balance_
     for options in ({}, {"balance": False}):
         with pytest.warns(DegenerateTaskWarning):
@@ -108,8 +121,8 @@ def test_tasks_without_any_label_get_the_likeliest_classifier(people):
     assert model.balance_.tasks == before.tasks
 
 
-def test_learned_tasks_are_not_counted_again(people):
-    model = fit(people, named(people))
+def test_learned_tasks_are_not_counted_again(people, fitted_to_names):
+    model = fitted_to_names
     with pytest.raises(InputError, match=r"learned count already: job 0, job 1.*balance=False"):
         model.extend(named(people)[["job 0", "job 1"]])
     assert model.balance_.tasks == 24
@@ -118,9 +131,9 @@ def test_learned_tasks_are_not_counted_again(people):
 
 
 @pytest.mark.parametrize("balance", ["yes", 2, np.array([True, False])])
-def test_balance_is_yes_or_no(people, balance):
+def test_balance_is_yes_or_no(people, fitted, balance):
     with pytest.raises(InputError, match="`balance` must be True, False or None"):
-        fit(people).extend(people.Y_new_tasks, balance=balance)
+        fitted.extend(people.Y_new_tasks, balance=balance)
 
 
 def test_shared_chances_are_no_bound_for_single_tasks(people):
@@ -132,7 +145,7 @@ def test_shared_chances_are_no_bound_for_single_tasks(people):
 
 
 def test_who_is_outside_is_said_where_a_promise_is_not_met():
-    people = make_synthetic(n=300, m=8, random_state=0)
+    people = make_synthetic(n=100, m=8, random_state=0)
     text = str(fit(people, alpha=0.01).certificate_)
     assert "NOT met" in text
     assert "% of the people are outside" in text

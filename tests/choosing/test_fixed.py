@@ -45,7 +45,7 @@ PROMISES = {
 # A choice among the answers of few rounds is judged as one among many; the mapping is not.
 BRIEF = {
     "oracle": RegressionOracle(),
-    "solver": ColumnGeneration(max_rounds=25, mapping_rounds=2),
+    "solver": ColumnGeneration(max_rounds=12, mapping_rounds=2),
     "random_state": 0,
     "look_first": False,
 }
@@ -114,8 +114,19 @@ class TestOneClassifierForEachTask:
 
 
 class TestCertificate:
-    @pytest.mark.parametrize("rate", RATES)
-    @pytest.mark.parametrize("name", PROMISES)
+    @pytest.mark.parametrize(
+        ("name", "rate"),
+        [
+            pytest.param(
+                *(name, rate),
+                # Each promise is tried with one rate, and each rate with two promises.
+                marks=() if row % 3 == column else pytest.mark.long,
+                id=f"{name}-{rate}",
+            )
+            for row, name in enumerate(PROMISES)
+            for column, rate in enumerate(RATES)
+        ],
+    )
     def test_it_says_what_the_decisions_reach(self, people, name, rate):
         promise = PROMISES[name]
         model = fit(people, promise=promise, rate=rate)
@@ -144,7 +155,13 @@ class TestCertificate:
             return True
         return outside <= promise.beta + 1e-9
 
-    @pytest.mark.parametrize("rate", RATES)
+    @pytest.mark.parametrize(
+        "rate",
+        [
+            pytest.param(rate, marks=() if rate == "false_positive" else pytest.mark.long)
+            for rate in RATES
+        ],
+    )
     def test_it_says_what_the_chances_reach(self, people, rate):
         model = fit(people, alpha=0.05, rate=rate)
         average = model.mixture_.decision_probability(people.X)
@@ -207,9 +224,10 @@ class TestChoice:
         broken = np.where(over > 1e-9, over, 0.0).mean(axis=1).min()
         return round(float(broken), 9), round(plain_error(labels, decided), 9)
 
-    def test_it_finds_the_best_choice_of_small_problems(self):
+    @pytest.mark.parametrize("seeds", [5, pytest.param(20, marks=pytest.mark.long)])
+    def test_it_finds_the_best_choice_of_small_problems(self, seeds):
         best = kept = can_be_kept = problems = 0
-        for seed in range(10):
+        for seed in range(seeds):
             X, Y = small_world(seed)
             learner = Learner(Sample(X, Y), ErrorRate(), StumpOracle())
             promise = Equal((0.15, 0.2, 0.25)[seed % 3])
@@ -224,7 +242,7 @@ class TestChoice:
             kept += ours[0] == 0.0
             can_be_kept += least[0] == 0.0
         # A search, not a proof: on 300 such problems it found the best choice of 285.
-        assert best >= 0.9 * problems
+        assert problems - best <= max(1, 0.1 * problems)
         assert kept >= 0.95 * can_be_kept > 0.5 * problems
 
     def enumerate(self, labels, answers, alpha):

@@ -146,7 +146,7 @@ def test_a_request_not_met_exits_with_1_and_keeps_the_best_answer(shop, tmp_path
     assert not load(tmp_path / "m").certificate_.met
 
 
-FAST = ("--oracle", "regression", "--max-rounds", "40")
+FAST = ("--oracle", "regression", "--max-rounds", "10")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ FAST = ("--oracle", "regression", "--max-rounds", "40")
 def test_every_promise_of_python_can_be_made(shop, tmp_path, options, promise):
     args = ("fit", "people.csv", "-t", "task_*", "--id", "person", *FAST, *options)
     told = strict(run(shop, *args, "-o", tmp_path / "m", "--json", code=None).out)
-    solver = ColumnGeneration(max_rounds=40)
+    solver = ColumnGeneration(max_rounds=10)
     made = {"promise": promise, "oracle": RegressionOracle(), "solver": solver, "random_state": 0}
     python = AverageFairClassifier(**made).fit(X_TABLE, Y_TABLE, ids=IDS)
     assert told["promise"] == told["certificate"]["promise"] == plain(promise.to_dict())

@@ -189,7 +189,7 @@ def curves(shop):
         [[one, *x, *y, *z] for one, x, y, z in zip(IDS, X, Y, Y_LATER, strict=True)],
     )
     args = ("frontier", "whole.csv", "-t", "task_*", "--id", "person", "--new-tasks", "new_*")
-    args += ("--alphas", "0.02,0.05,0.1,0.2", "--oracle", "regression")
+    args += ("--alphas", "0.02,0.05,0.2", "--oracle", "regression")
     return together(
         [
             lambda: run(shop, *args, "--json", "-o", "c.html", code=1),
@@ -204,7 +204,7 @@ def test_a_curve_has_the_decisions_asked_for(shop, curves):
     fixed, drawn = (strict(curves[place].out)["points"] for place in (0, 2))
     for points, decisions in ((fixed, "fixed"), (drawn, "drawn")):
         assert {point["decisions"] for point in points} == {decisions}
-    assert [point["met"] for point in drawn] == [True] * 4
+    assert [point["met"] for point in drawn] == [True] * 3
     assert [point["met"] for point in fixed[:2]] == [False] * 2
     for point, other in zip(fixed, drawn, strict=True):
         # A share of 8 decisions is a multiple of 1/8.
@@ -221,7 +221,7 @@ def test_one_warning_for_a_curve_names_the_alphas_that_are_not_kept(curves):
     missed = [point["alpha"] for point in points if not point["met"]]
     for done in curves[:2]:
         assert done.err.count("warning: ") == 1
-        assert f"{len(missed)} of 4 promises are NOT met: alpha 0.02" in one_line(done.err)
+        assert f"{len(missed)} of 3 promises are NOT met: alpha 0.02" in one_line(done.err)
     assert curves[2].err == curves[3].err == ""
 
 
@@ -240,7 +240,7 @@ def test_a_curve_of_fixed_decisions_is_pythons(curves):
         curve = frontier(
             X_TABLE,
             Y_TABLE,
-            [0.02, 0.05, 0.1, 0.2],
+            [0.02, 0.05, 0.2],
             oracle=RegressionOracle(),
             random_state=0,
             ids=IDS,

@@ -864,6 +864,8 @@ def test_where_one_wanted_label_is_left_the_answer_is_that_constant(price, wante
         assert (answer.decide(STRANGERS) == constant).all()
 
 
+# Workers take seconds to start; tests/oracles/test_weighted.py uses the same ones many times.
+@pytest.mark.long
 def test_tasks_fitted_side_by_side_are_fitted_alike():
     here = world(19, n=40, m=3)
     tree = DecisionTreeClassifier(max_features=1)

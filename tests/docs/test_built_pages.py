@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -59,16 +61,21 @@ def is_outside(address):
 
 def broken_links(pages):
     """Return (page, link) for every link within the site to a missing file or heading."""
-    found = []
+
+    @cache  # the same pages are named from everywhere
+    def resolved(folder, name):
+        target = (folder / unquote(name)).resolve()
+        return target / "index.html" if target.is_dir() else target
+
+    exists, found = cache(Path.exists), []
     for path, page in pages.items():
         for link in page.links:
             parts = urlsplit(link)
             if is_outside(link) or not (parts.path or parts.fragment):
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            target = target / "index.html" if target.is_dir() else target
+            target = resolved(path.parent, parts.path) if parts.path else path
             there = pages[target].ids if target in pages else None
-            if not target.exists() or (parts.fragment and unquote(parts.fragment) not in there):
+            if not exists(target) or (parts.fragment and unquote(parts.fragment) not in there):
                 found.append((path.name, link))
     return found
 

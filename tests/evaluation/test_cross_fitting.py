@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -101,9 +102,14 @@ def test_it_is_what_one_gets_by_hand(people):
     assert not hasattr(model, "mapping_")
 
 
-def test_processes_and_one_process_agree(people):
+# New processes take longer than the fits.
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
+def test_workers_and_one_process_agree(people, backend):
     model = AverageFairClassifier(alpha=0.1, **QUICK)
-    one, two = (cross_audit(model, people.X, people.Y, folds=2, n_jobs=jobs) for jobs in (None, 2))
+    with parallel_config(backend=backend):
+        one, two = (
+            cross_audit(model, people.X, people.Y, folds=2, n_jobs=jobs) for jobs in (None, 2)
+        )
     assert one.people.rate.tolist() == two.people.rate.tolist()
 
 

@@ -308,14 +308,14 @@ def test_json_names_the_files(communities):
 
 def test_interrupted_it_ends_and_claims_nothing(tmp_path):
     args = ("synthetic", "--quick", "--large", "--jobs", "1", "-o", "results")
-    code, out, shown = at_a_terminal(tmp_path, *args, until=b"done: ")
+    code, out, shown = at_a_terminal(tmp_path, *args, until=b"done: ", program=SMALL)
     assert code == 130
     assert out == ""
     assert "Traceback" not in shown
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     (pieces,) = set(re.findall(r"(\d+) pieces of work", without_escapes(shown)))
-    # Three rates and two solvers; three biases and two populations; 2 x 3 sizes, two of each.
-    assert int(pieces) == 6 + 6 + 12
+    # Three rates and two solvers; two biases and two populations; 2 x 3 sizes, two of each.
+    assert int(pieces) == 6 + 4 + 12
 
 
 # Help.

@@ -23,7 +23,7 @@ from tests.support.judges import plain_error, plain_rates
 PUBLISHED, COLUMNS = SOLVERS
 RATES = ("error", "false_positive", "false_negative")
 ALPHAS = (0.05, 0.15, 0.5)
-ROUNDS = 60
+ROUNDS = 25
 NEVER, ALWAYS = 3, 7  # one person has only labels 0, the other only labels 1
 RUN = {"allowed", "reached_spread", "reached_error", "rounds", "columns", "oracle_calls", "seconds"}
 

@@ -156,7 +156,11 @@ def test_drawn_tasks_are_a_partition_of_the_papers(data):
     assert plain.digest == same.digest
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.tasks)
+@pytest.mark.parametrize(
+    "setting",
+    [pytest.param(SETTINGS[0], marks=pytest.mark.long), SETTINGS[1]],
+    ids=lambda one: one.tasks,
+)
 def test_both_solvers_learn_from_the_same_draw(data, setting):
     found = random_splits(data, setting, (2, 5), rounds=ROUNDS)
     assert set(found.columns) >= RUN

@@ -78,7 +78,7 @@ def fitted(classifier, labels=(0, 1), tasks=3):
         StumpOracle(),
         LogisticRegression(),
         DecisionTreeClassifier(max_depth=2),
-        RandomForestClassifier(3, max_depth=2),
+        pytest.param(RandomForestClassifier(3, max_depth=2), marks=pytest.mark.long),
         FeatureMap(StandardScaler(), RegressionOracle()),
         make_pipeline(StandardScaler(), PolynomialFeatures(include_bias=False), RegressionOracle()),
     ],
@@ -220,7 +220,17 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("labels", [(0, 1), (False, True), ("no", "yes"), ("yes", "no"), (1, -1)])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (0, 1),
+        ("yes", "no"),
+        *(
+            pytest.param(labels, marks=pytest.mark.long)
+            for labels in ((False, True), ("no", "yes"), (1, -1))
+        ),
+    ],
+)
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda one: type(one).__name__)
 def test_scikit_learns_classifiers(classifier, labels, tmp_path):
     found = assert_same(fitted(classifier, labels), tmp_path / "a.onnx", OTHERS[:5000])

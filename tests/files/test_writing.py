@@ -51,7 +51,7 @@ def guarded(text):
 
 
 @pytest.mark.filterwarnings("ignore:.*a spreadsheet would take:UserWarning")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(table=odd_tables(), suffix=st.sampled_from([".csv", ".parquet"]))
 def test_odd_tables_come_back_as_they_were_written(table, suffix, tmp_path_factory):
     who, ids, columns = table

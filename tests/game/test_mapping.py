@@ -58,10 +58,21 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("rate", RATES)
-# The tree stands for every scikit-learn classifier: it is the quickest.
-@pytest.mark.parametrize("oracle", ["default", "ridge", "stump", "finite", "tree"])
+# Each case is tried with each oracle; the rates take turns, and the other rates are long.
+TURNS = [
+    pytest.param(
+        *(oracle, rate, case),
+        marks=() if (first + second + third) % len(RATES) == 0 else pytest.mark.long,
+        id=f"{oracle}-{rate}-{case}",
+    )
+    # The tree stands for every scikit-learn classifier: it is the quickest.
+    for first, oracle in enumerate(["default", "ridge", "stump", "finite", "tree"])
+    for second, rate in enumerate(RATES)
+    for third, case in enumerate(CASES)
+]
+
+
+@pytest.mark.parametrize(("oracle", "rate", "case"), TURNS)
 def test_training_labels_give_back_the_learned_classifiers_exactly(oracle, rate, case):
     options = dict(CASES[case])
     X, Y = people(blanks=options.pop("blanks", 0.0))
@@ -174,18 +185,30 @@ def weighted_logistic(X, sample_weight):
     return answer
 
 
-@pytest.mark.parametrize("blanks", [0.0, 0.25])
-@pytest.mark.parametrize("rate", RATES)
+BY_HAND = {
+    "finite": ("finite", cheapest_listed, UNEVEN),
+    "regression": ("default", least_squares, None),
+    "regression, weighted": ("default", least_squares, UNEVEN),
+    "logistic": ("logistic", weighted_logistic, None),
+    "logistic, weighted": ("logistic", weighted_logistic, UNEVEN),
+}
+
+
 @pytest.mark.parametrize(
-    ("oracle", "by_hand", "sample_weight"),
+    ("oracle", "by_hand", "sample_weight", "rate", "blanks"),
     [
-        ("finite", cheapest_listed, UNEVEN),
-        ("default", least_squares, None),
-        ("default", least_squares, UNEVEN),
-        ("logistic", weighted_logistic, None),
-        ("logistic", weighted_logistic, UNEVEN),
+        pytest.param(
+            *(*row, rate, blanks),
+            # Logistic regression is slow: each rate is tried once, with and without blanks.
+            marks=pytest.mark.long
+            if "logistic" in name and (first + second + (blanks > 0)) % 3
+            else (),
+            id=f"{name}-{rate}-{blanks}",
+        )
+        for first, (name, row) in enumerate(BY_HAND.items())
+        for second, rate in enumerate(RATES)
+        for blanks in (0.0, 0.25)
     ],
-    ids=["finite", "regression", "regression, weighted", "logistic", "logistic, weighted"],
 )
 def test_new_tasks_get_the_papers_mapping(oracle, by_hand, sample_weight, rate, blanks):
     X, Y = people(blanks=blanks)

@@ -545,7 +545,7 @@ def test_the_command_line(tmp_path, map_forks):
         "regression",
     )
     # With ten tasks, fixed decisions have rates in steps of 0.1: not every alpha can be kept.
-    forks.run(tmp_path, *curve, "--alphas", "0.2,0.3", "-o", "r.html")
+    forks.run(tmp_path, *curve, "--alphas", "0.3", "-o", "r.html")
     forks.run(tmp_path, *fit, "--map", "stars", "-o", "no.model", code=2)
 
 

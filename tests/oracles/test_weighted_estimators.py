@@ -443,7 +443,8 @@ def test_only_the_same_costs_are_recognised_by_default():
     assert here.fresh(moved(here.price, 1e-9)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+# What is kept is decided before workers are asked.
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.long)])
 def test_a_classifier_is_kept_until_the_weights_have_moved_far_enough(n_jobs):
     here = Kept(0.1, n_jobs=n_jobs)
     assert here.fresh(here.price) == [0, 1, 2]

@@ -76,8 +76,8 @@ def with_blanks(labels):
 
 SOLVERS = {
     "averages": ExponentiatedGradient.published(6),
-    "batches": ExponentiatedGradient(max_rounds=5, batch_size=4, resample=True, replay=False),
-    "columns": ColumnGeneration(max_rounds=3, reweightings=2, blocks=4, mapping_rounds=2),
+    "batches": ExponentiatedGradient(max_rounds=3, batch_size=4, resample=True, replay=False),
+    "columns": ColumnGeneration(max_rounds=2, reweightings=1, blocks=4, mapping_rounds=1),
 }
 BOTH = ["false_positive", "false_negative"]
 CASES = [("error", "averages"), ("error", "batches"), (BOTH, "columns")]
@@ -127,7 +127,7 @@ def test_fixed_decisions_are_this_machines(client, people, rate, solver):
 
 @pytest.fixture(scope="module")
 def models(client, people):
-    solver = ExponentiatedGradient.published(8)
+    solver = ExponentiatedGradient.published(4)
     settings = {"alpha": 0.2, "solver": solver, "random_state": 0}
     here = AverageFairClassifier(**settings).fit(people.X, people.Y)
     there = AverageFairClassifier(**settings).fit(chunked(people.X, 170), chunked(people.Y, 170))
@@ -282,7 +282,7 @@ def test_a_feature_map_is_this_machines(client):
         return chunked(array, 50)
 
     oracle = make_pipeline(SplineTransformer(), StandardScaler(), RegressionOracle())
-    few = {"solver": ExponentiatedGradient.published(4)}
+    few = {"solver": ExponentiatedGradient.published(2)}
     here = maps.fair(oracle, **few).fit(X, Y, sample_weight=weights)
     there = maps.fair(oracle, **few).fit(parts(X), parts(Y), sample_weight=weights)
     assert there.error_ == pytest.approx(here.error_, abs=1e-9)

@@ -88,7 +88,23 @@ def outcome(ask, *args, **options):
         return type(error), str(error)
 
 
-@pytest.mark.parametrize("case", CASES)
+# Other cases hold the same kinds of classifiers, arrays and settings.
+LONG = {
+    *(f"default, columns, {rate}" for rate in ("false positives", "false negatives")),
+    *(f"default, gradient, {rate}" for rate in ("false positives", "both")),
+    *(f"stump, columns, {rate}" for rate in ("error", "false positives")),
+    *(f"stump, gradient, {rate}" for rate in ("error", "false negatives", "both")),
+    *("list of one rate", "blanks", "tasks set aside, columns", "influence", "batches"),
+    *("default slack", "a certified optimum", "tree, columns", "forest", "portfolio of portfolios"),
+    *("polars tables", "pyarrow tables", "fixed, gradient", "fixed, weights", "fixed, outside rho"),
+    *("fixed, several kinds", "fixed, pandas tables", "fixed, tasks set aside"),
+    *("boosting", "beta", "pandas, one named column"),
+}
+DEFAULT = [case for case in CASES if case not in LONG]
+ROWS = [pytest.param(case, marks=[pytest.mark.long] * (case in LONG)) for case in CASES]
+
+
+@pytest.mark.parametrize("case", ROWS)
 def test_a_model_comes_back_the_same_to_the_last_bit(case, tmp_path):
     known = fitted(case)
     one, same = known.model, there_and_back(known.model, tmp_path / "fair.model")
@@ -107,7 +123,7 @@ def test_a_model_comes_back_the_same_to_the_last_bit(case, tmp_path):
         assert same.feature_names_in_.dtype == one.feature_names_in_.dtype
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ROWS)
 def test_a_loaded_model_scores_audits_and_is_tested_like_the_original(case, tmp_path):
     known = fitted(case)
     one, same = known.model, there_and_back(known.model, tmp_path / "fair.model")
@@ -122,7 +138,7 @@ def test_a_loaded_model_scores_audits_and_is_tested_like_the_original(case, tmp_
     np.testing.assert_equal(measured(held_out(same, **new)), measured(held_out(one, **new)))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ROWS)
 def test_a_file_alone_says_how_to_decide(case, tmp_path):
     """Without the library: compute the chances by hand, from the arrays."""
     known = fitted(case)
@@ -183,7 +199,7 @@ def decisions(arrays):
 
 def test_the_cases_hold_every_kind_of_classifier(tmp_path):
     kinds = {
-        type(one).__name__ for case in CASES for one in fitted(case).model.classifiers_.hypotheses
+        type(one).__name__ for case in DEFAULT for one in fitted(case).model.classifiers_.hypotheses
     }
     assert kinds == {"LinearThresholds", "Stumps", "Constant", "FittedClassifiers", "PerTaskChoice"}
 
@@ -252,7 +268,7 @@ def test_a_model_may_have_other_classifiers_than_its_mapping_makes(tmp_path):
     assert_decides_the_same(one.extend(known.later), same.extend(known.later), STRANGERS)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ROWS)
 def test_an_extendable_model_extends_like_the_original(case, tmp_path):
     known = fitted(case)
     one = deepcopy(known.model)  # fixed decisions for later tasks change its balance
@@ -338,7 +354,10 @@ def test_another_process_draws_the_same_decisions(tmp_path):
 # --- fixed decisions -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", [*FIXED, "default, columns, both", "ids"])
+@pytest.mark.parametrize(
+    "case",
+    [row for row in ROWS if row.values[0] in {*FIXED, "default, columns, both", "ids"}],
+)
 def test_a_loaded_model_says_how_it_decides(case, tmp_path):
     """Fixed decisions need no draws; the chances of a fixed model are not stored."""
     one = fitted(case).model

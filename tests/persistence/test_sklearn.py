@@ -1,6 +1,7 @@
 """Model files with scikit-learn's classifiers: they load again, and wrong contents are refused."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -52,15 +53,27 @@ CLASSIFIERS = {
 }
 
 
-def fitted(classifier, solver=None):
+def fitted(classifier):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model(oracle=classifier, solver=solver or rounds(2)).fit(*people())
+        return model(oracle=classifier, solver=rounds(2)).fit(*people())
 
 
-@pytest.mark.parametrize("classifier", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
-def test_classifiers_come_back_the_same_to_the_last_bit(classifier, tmp_path):
-    one = fitted(classifier)
+@cache
+def by_name(kind):
+    """Fit once for all tests that only read the model."""
+    return fitted(CLASSIFIERS[kind])
+
+
+# Others made of several classifiers stand for these.
+SLOW = ("stack", "calibrated", "extra trees")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.long] * (kind in SLOW)) for kind in CLASSIFIERS]
+)
+def test_classifiers_come_back_the_same_to_the_last_bit(kind, tmp_path):
+    one, classifier = by_name(kind), CLASSIFIERS[kind]
     same = there_and_back(one, tmp_path / "fair.model", extendable=True)
     assert_decides_the_same(one, same, people()[0], STRANGERS)
     assert str(same.oracle) == str(classifier)
@@ -161,7 +174,7 @@ ASTRAY = {
 @pytest.mark.parametrize(("kind", "change"), ASTRAY.values(), ids=ASTRAY.keys())
 def test_classifiers_that_were_led_astray_are_refused(kind, change, tmp_path):
     path = tmp_path / "fair.model"
-    save(fitted(CLASSIFIERS[kind]), path)
+    save(by_name(kind), path)
     arrays, _ = contents(path)
     data = arrays["fitted.classifiers"].tobytes()
     listed = skops.loads(data, trusted=skops.get_untrusted_types(data=data))

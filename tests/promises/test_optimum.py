@@ -29,9 +29,9 @@ from tests.support.promise_table import (
     objective,
 )
 
-FEW, MANY = 20, 3200
+FEW, MANY = 10, 3200
 # The choice of fixed decisions takes longer than the solution of so small a problem.
-FEW_FIXED = 6
+FEW_FIXED = 4
 # Within this of what is possible, a promise may be kept or refused.
 BORDER = 1e-5
 
@@ -287,7 +287,7 @@ class TestTheJudge:
         """Where a promise costs something, the model with nothing asked fails a check."""
         row, rejected = ROWS[name], 0
         for seed in range(150):
-            if rejected == 2:
+            if rejected == 1:
                 break
             case, promise, against, harm, verdict = draw_problem(row, name, harmless, seed)
             free = case.fit(Equal(0.5))
@@ -308,7 +308,7 @@ class TestTheJudge:
                 with pytest.raises(AssertionError):
                     assert_kept(row, promise, case, free, harm)
             rejected += 1
-        assert rejected == 2
+        assert rejected == 1
 
     @pytest.mark.parametrize("name", ROWS)
     @pytest.mark.parametrize("lie", ["lower", "upper", "reached", "error"])
@@ -370,7 +370,7 @@ class TestTheJudge:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_who_pays_is_what_a_plain_loop_says(name):
-    for seed in range(8):
+    for seed in range(4):
         case, promise, against, _, verdict = draw_problem(ROWS[name], name, True, seed)
         if verdict.excess > 1e-7:
             continue

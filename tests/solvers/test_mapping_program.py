@@ -17,7 +17,7 @@ TOL, INFLUENCE = 1e-6, 4.0
 # The central master has the last word on the mapping, and leaves out chances below 1e-4.
 NEAR = 2e-4
 ORACLE, DECIDE = ORACLES["with constants"]
-SOME = settings(deadline=None, max_examples=25, derandomize=True)
+SOME = settings(deadline=None, max_examples=12, derandomize=True)
 
 
 class Priced(FullProgram):
@@ -121,7 +121,7 @@ def test_without_a_price_the_limits_hold():
 
 
 def test_an_interrupt_in_the_last_solve_keeps_the_mapping(monkeypatch):
-    X, Y = labelled(n=40, m=10)
+    X, Y = labelled(n=24, m=6)
     honest, interrupted = CentralMaster.solve, []
 
     def solve(self, program, tolerance, *more):

@@ -227,7 +227,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_run(step, tmp_path, monkeyp
 
 
 # These resemble others and are slower, so only the long tests run them.
-SLOW = ("frontier, model", "frontier, table")
+SLOW = ("frontier, model", "frontier, table", "extend", "predict, CSV")
 
 
 def fail_in_each_step(writer, steps, shop, tmp_path, monkeypatch):

@@ -201,7 +201,7 @@ def attempt(args, folder, inputs):
     return done.exit_code
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [25, pytest.param(3000, marks=pytest.mark.long)])
 def test_every_command_ends_in_words(count, shop, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tally = Counter()
@@ -260,7 +260,7 @@ ODD_BYTES = {
     ],
     "no UTF-8, as JSON": [b"audit", b"\xff.csv", b"labels.csv", b"--json"],
 }
-ODD_QUICK = ("no UTF-8 in a title", "no UTF-8, as JSON")
+ODD_QUICK = ("no UTF-8 in a title",)
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def fair(tmp_path_factory):
 
 @pytest.mark.parametrize(("read", "written"), [("csv", "parquet"), ("parquet", "csv")])
 def test_memory_does_not_grow_with_the_people(read, written, fair, monkeypatch):
-    few, many = 3_000, 12_000
+    few, many = 2_500, 10_000
     model, output = str(fair / "fair.model"), str(fair / f"out.{written}")
 
     def decide(people):
@@ -190,8 +190,8 @@ def test_memory_does_not_grow_with_the_people(read, written, fair, monkeypatch):
         bench.make_table(fair, people, read)
     with monkeypatch.context() as patch:
         # With small blocks, reading ahead takes far less than these tables.
-        patch.setattr(streaming, "BLOCK", 2**15)
-        patch.setattr(streaming, "_CELLS", 15_000)
+        patch.setattr(streaming, "BLOCK", 2**14)
+        patch.setattr(streaming, "_CELLS", 7_500)
         parts = [asked_for(lambda people=people: decide(people)) for people in (few, many)]
     monkeypatch.setattr(streaming, "BLOCK", 2**40)
     whole = [asked_for(lambda people=people: decide(people)) for people in (few, many)]
@@ -223,7 +223,7 @@ def test_a_million_people_take_a_fraction_of_their_memory_read_whole(fair):
     )
 
 
-@pytest.mark.parametrize("times", [60, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [40, pytest.param(1000, marks=pytest.mark.long)])
 def test_extending_again_and_again_takes_no_memory(times, fair):
     model, rng, kept = load(fair / "fair.model"), np.random.default_rng(2), []
 
