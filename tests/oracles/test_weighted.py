@@ -251,7 +251,7 @@ def test_what_warnings_are_to_do_is_known_to_the_workers(n_jobs):
         ask(WeightedOracle(Complaining(), n_jobs=n_jobs), *people())
 
 
-# After an error the workers start anew, as in test_an_error_of_the_estimator_is_the_users_error.
+# After an error the workers start again, as in test_an_error_of_the_estimator_is_the_users_error.
 @pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.long)])
 def test_an_error_of_progress_stops_the_round(n_jobs, temporary):
     def stop(done, tasks):
