@@ -12,9 +12,7 @@ pytestmark = [pytest.mark.browser, BUILT]
 
 # All pages except listings of source code; of the pages of names, which are made alike, each fifth.
 FOUND = [
-    path.relative_to(SITE)
-    for path in sorted(SITE.rglob("*.html"))
-    if "_modules" not in path.parts
+    path.relative_to(SITE) for path in sorted(SITE.rglob("*.html")) if "_modules" not in path.parts
 ]
 NAMES = [path for path in FOUND if "names" in path.parts]
 PAGES = [str(path) for path in FOUND if path not in NAMES or NAMES.index(path) % 5 == 0]
