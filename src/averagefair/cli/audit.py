@@ -21,10 +21,10 @@ from averagefair.cli.log_input import (
     LogInput,
     LogOptions,
     choose_way,
+    event_options,
     log_files,
     person_column,
     read_log,
-    word_of_log,
 )
 from averagefair.errors import InputError
 from averagefair.files.reading import STREAM
@@ -216,20 +216,8 @@ def audit(
     from averagefair.showing.headline import as_dict, audit_headline
 
     start = perf_counter()
-    options = LogOptions(
-        log,
-        sums,
-        {
-            "person": person,
-            "task": task,
-            "label": label,
-            "decision": decision,
-            "time": time,
-            "every": every and every.value,
-            "weight": weight,
-            "positive": word_of_log(positive, log, sums),
-        },
-    )
+    columns = {"person": person, "task": task, "label": label, "decision": decision}
+    options = event_options(log, sums, positive, every, **columns, time=time, weight=weight)
     from_log = choose_way(
         "audit",
         {"LABELS": labels, "DECISIONS": decisions},

@@ -15,7 +15,7 @@ from averagefair.cli.audit import AuditSeed, CommonPeople, Decisions, Labels, Sk
 from averagefair.cli.audit_input import read_audit_input
 from averagefair.cli.console import answer, command_line
 from averagefair.cli.face import changes_lines
-from averagefair.cli.log_input import LogOptions, choose_way, log_files, read_log, word_of_log
+from averagefair.cli.log_input import choose_way, event_options, log_files, read_log
 from averagefair.errors import InputError, some_of
 from averagefair.files.reading import STREAM, read_file
 from averagefair.files.writing import check_output, write_whole
@@ -70,20 +70,8 @@ def drift(
     from averagefair.auditing import drift as run_drift
     from averagefair.auditing.audit import check_request
 
-    options = LogOptions(
-        log,
-        sums,
-        {
-            "person": person,
-            "task": task,
-            "label": label,
-            "decision": decision,
-            "time": time,
-            "every": every and every.value,
-            "weight": weight,
-            "positive": word_of_log(positive, log, sums),
-        },
-    )
+    columns = {"person": person, "task": task, "label": label, "decision": decision}
+    options = event_options(log, sums, positive, every, **columns, time=time, weight=weight)
     from_log = choose_way(
         "drift",
         {"LABELS": labels, "DECISIONS": decisions},

@@ -143,6 +143,18 @@ class LogOptions:
         return ("person", "task", "label", *self.decision)
 
 
+def event_options(
+    log: Sequence[str] | None,
+    sums: str | None,
+    positive: Sequence[str] | None,
+    every: Any,
+    **columns: str | None,
+) -> LogOptions:
+    """Return the options of a log with one decision in each event, as typed."""
+    period, word = every and every.value, word_of_log(positive, log, sums)
+    return LogOptions(log, sums, {**columns, "every": period, "positive": word})
+
+
 @dataclass(frozen=True, eq=False)
 class LogInput:
     """A log that was read.
