@@ -22,7 +22,6 @@ _RADII = (3.0, 2.5, 2.0, 1.6)
 MOST_DOTS = 2_000
 BAND, DOT = "#3b7dd8", "currentColor"
 _ROUNDING = 1e-6  # rates are long sums, so that somebody at the end of a band is inside it
-_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def strip(
@@ -96,7 +95,7 @@ def strip(
         f'<path d="M{MARGIN} {floor:g}H{WIDTH - MARGIN}" stroke="{DOT}" stroke-opacity="0.6"/>'
     )
     parts += [
-        _text(float(across(rate)), floor + 17, f"{rate:g}", "middle") for rate in _ticks(low, high)
+        _text(float(across(rate)), floor + 17, f"{rate:g}", "middle") for rate in ticks(low, high)
     ]
     dots = "one dot: one person"
     if shown.size < known.size:
@@ -161,9 +160,17 @@ def _text(x: float, y: float, words: str, anchor: str) -> str:
     )
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Return at most eight round numbers between two rates."""
-    step = next(step for step in _STEPS if (high - low) / step <= 8)
-    first = np.ceil(low / step - 1e-9)
-    count = int(np.floor(high / step + 1e-9) - first) + 1
-    return [round(float((first + k) * step), 10) for k in range(count)]
+def ticks(low: float, high: float) -> list[float]:
+    """Return three to eight round numbers between two numbers.
+
+    Examples
+    --------
+    >>> ticks(0.02, 0.22)
+    [0.05, 0.1, 0.15, 0.2]
+    """
+    power = 10.0 ** np.floor(np.log10(high - low))
+    step = next(
+        part * power for part in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if (high - low) / part / power <= 6
+    )
+    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
+    return [round(float(k * step), 10) + 0.0 for k in np.arange(first, last + 1)]

@@ -150,7 +150,7 @@ def _within(found: Audit) -> str:
     if not found.learned_tasks and not np.isnan(row["denoised"]):
         parts.append(f"\u00b1{row['denoised']:.3f} without noise")
     if found.assessment is not None:
-        whom = "" if found.assessment.beta else " for everybody"
+        whom = "" if found.assessment.beta else " of all"
         parts.append(f"\u00b1{found.assessment.alpha:g} asked{whom}")
     return ", ".join(parts) or "unknown"
 

@@ -18,6 +18,7 @@ import numpy as np
 from averagefair._util.arrays import FloatArray
 from averagefair._util.names import LONGEST_NAME, in_a_line, in_lines
 from averagefair.game.who_pays import NOTICEABLE
+from averagefair.showing.strip import ticks
 
 MOST_ROWS = 24
 """The most rows of a table; a longer table is cut."""
@@ -259,7 +260,7 @@ def changes(rows: Sequence[tuple[str, float, float]], across: str) -> str:
         return start + (value - low) / (high - low) * (WIDTH - start - RIGHT)
 
     drawn = []
-    for value in _ticks(low, high):
+    for value in ticks(low, high):
         drawn.append(
             f'<line x1="{at(value):.1f}" x2="{at(value):.1f}" y1="{TOP}" y2="{floor}" '
             'stroke="currentColor" stroke-opacity="0.15"/>'
@@ -361,7 +362,7 @@ def _axes(
         f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}" stroke="currentColor" '
         'stroke-opacity="0.6"/>'
     ]
-    for value in _ticks(low, high):
+    for value in ticks(low, high):
         y = float(level(value))
         drawn.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
@@ -374,7 +375,7 @@ def _axes(
             short = name if len(name) <= 12 else f"{name[:11]}\u2026"
             drawn.append(_label(float(at(place)), floor + 15, short, "middle"))
     else:
-        for value in _ticks(left, right):
+        for value in ticks(left, right):
             drawn.append(_label(float(at(value)), floor + 15, f"{value:g}", "middle"))
     drawn.append(_label((LEFT + WIDTH - RIGHT) / 2, floor + 32, across, "middle"))
     drawn.append(_label(4, TOP - 10, up, "start"))
@@ -386,19 +387,3 @@ def _label(x: float, y: float, words: str, anchor: str) -> str:
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="12" '
         f'fill="currentColor">{text(words, 60)}</text>'
     )
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return three to eight round numbers between two numbers.
-
-    Examples
-    --------
-    >>> _ticks(0.02, 0.22)
-    [0.05, 0.1, 0.15, 0.2]
-    """
-    power = 10.0 ** np.floor(np.log10(high - low))
-    step = next(
-        part * power for part in (0.1, 0.2, 0.25, 0.5, 1.0, 2.0) if (high - low) / part / power <= 6
-    )
-    first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
-    return [round(float(k * step), 10) + 0.0 for k in np.arange(first, last + 1)]
